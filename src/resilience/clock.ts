@@ -1,0 +1,104 @@
+/**
+ * @module
+ * Time and randomness for every policy. Both are injected, so that tests never sleep and
+ * never roll dice, and both are monotonic or bounded where that matters: a wall clock that
+ * is stepped back by NTP must not keep a breaker open for an hour.
+ */
+
+/** A pending timer. Cancelling one that has fired, or cancelling twice, does nothing. */
+export interface Timer {
+  cancel(): void;
+}
+
+/**
+ * Source of time. `now()` is monotonic and is what every duration is measured with;
+ * `wallTime()` is the calendar and serves HTTP dates and timestamps shown to people only.
+ *
+ * @example
+ * ```ts
+ * import { type Clock, systemClock } from 'mcp-resilience';
+ * const started = systemClock.now();
+ * const skewed: Clock = { ...systemClock, wallTime: () => systemClock.wallTime() + 60_000 };
+ * ```
+ */
+export interface Clock {
+  /** Monotonic milliseconds from an arbitrary origin. */
+  now(): number;
+  /** Milliseconds since the Unix epoch. May jump. */
+  wallTime(): number;
+  /**
+   * Calls `callback` once, `delay` milliseconds from now. The timer does not keep the
+   * process alive. Any finite delay works, beyond 2^31 ms too; a negative one counts as 0,
+   * and `Infinity` never fires.
+   */
+  setTimer(delay: number, callback: () => void): Timer;
+}
+
+/** Source of randomness: a number in [0, 1), as `Math.random`. */
+export type Random = () => number;
+
+/** Longest delay that Node's timers take; a longer one would fire after 1 ms. */
+export const MAX_TIMER_DELAY = 2 ** 31 - 1;
+
+class SystemTimer implements Timer {
+  #handle: NodeJS.Timeout | undefined;
+  readonly #callback: () => void;
+  #remaining: number;
+
+  constructor(delay: number, callback: () => void) {
+    this.#callback = callback;
+    this.#remaining = Math.max(0, delay);
+    this.#arm();
+  }
+
+  #arm(): void {
+    // A delay beyond what the platform takes is waited for in slices.
+    const slice = Math.min(this.#remaining, MAX_TIMER_DELAY);
+    this.#remaining -= slice;
+    this.#handle = setTimeout(() => {
+      if (this.#remaining > 0) this.#arm();
+      else {
+        this.#handle = undefined;
+        this.#callback();
+      }
+    }, slice).unref();
+  }
+
+  cancel(): void {
+    if (this.#handle !== undefined) clearTimeout(this.#handle);
+    this.#handle = undefined;
+  }
+}
+
+const NEVER: Timer = { cancel() {} };
+
+/** The clock of the process: `performance.now()`, `Date.now()` and unreferenced timers. */
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  wallTime: () => Date.now(),
+  setTimer: (delay, callback) => {
+    if (Number.isNaN(delay)) throw new RangeError('setTimer: delay must be a number, got NaN');
+    return delay === Number.POSITIVE_INFINITY ? NEVER : new SystemTimer(delay, callback);
+  },
+};
+
+/**
+ * Resolves after `delay` milliseconds, or rejects with the signal's reason as soon as the
+ * signal aborts. Leaves neither timer nor listener behind, whichever comes first.
+ */
+export const sleep = (clock: Clock, delay: number, signal?: AbortSignal): Promise<void> =>
+  new Promise((resolve, reject) => {
+    if (signal?.aborted) {
+      reject(signal.reason);
+      return;
+    }
+    const onAbort = () => {
+      timer.cancel();
+      reject(signal?.reason);
+    };
+    const timer = clock.setTimer(delay, () => {
+      signal?.removeEventListener('abort', onAbort);
+      resolve();
+    });
+    signal?.addEventListener('abort', onAbort, { once: true });
+  });

@@ -1,0 +1,65 @@
+/**
+ * @module
+ * The absolute end of a call. A duration must be re-computed at every hop and is wrong at
+ * the second one; a point in time is handed on as it is (gRPC's rule for deadlines).
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { type Clock, systemClock } from './clock.ts';
+
+/**
+ * A point in monotonic time by which a call must have ended, with everything in it:
+ * queueing, attempts and the waits between them.
+ *
+ * @example
+ * ```ts
+ * import { Deadline } from 'mcp-resilience';
+ * const deadline = Deadline.after(5_000);
+ * deadline.remaining(); // 5000 or a little less
+ * ```
+ */
+export class Deadline {
+  /** No end at all. */
+  static readonly never: Deadline = new Deadline(Number.POSITIVE_INFINITY, systemClock);
+
+  readonly #clock: Clock;
+
+  /** When it ends, in milliseconds of the clock it was made with. */
+  readonly at: number;
+
+  constructor(at: number, clock: Clock = systemClock) {
+    this.at = at;
+    this.#clock = clock;
+  }
+
+  /** A deadline `ms` milliseconds from now. */
+  static after(ms: number, clock: Clock = systemClock): Deadline {
+    return new Deadline(clock.now() + ms, clock);
+  }
+
+  /** Milliseconds left; 0 once it has passed, `Infinity` if it never does. */
+  remaining(): number {
+    return Math.max(0, this.at - this.#clock.now());
+  }
+
+  /** True from the moment it has passed. */
+  get expired(): boolean {
+    return this.at <= this.#clock.now();
+  }
+
+  /** The earlier of the two. */
+  earlier(other: Deadline | undefined): Deadline {
+    return other !== undefined && other.at < this.at ? other : this;
+  }
+}
+
+const ambient = new AsyncLocalStorage<Deadline>();
+
+/**
+ * The deadline of the protected call that we are inside of, if there is one. A pipeline reads
+ * it on its own, so a call made within another one never outlives the outer one.
+ */
+export const currentDeadline = (): Deadline | undefined => ambient.getStore();
+
+/** Runs `work` so that `currentDeadline()` answers `deadline` in everything it starts. */
+export const runWithDeadline = <T>(deadline: Deadline, work: () => T): T =>
+  ambient.run(deadline, work);

@@ -1,0 +1,140 @@
+/**
+ * @module
+ * Makes the instruments of `signals.ts` and emits its events. Imports nothing of
+ * OpenTelemetry but the API, so that without an SDK all of it is a no-op.
+ */
+
+import type {
+  Attributes,
+  BatchObservableResult,
+  Counter,
+  Histogram,
+  Meter,
+  MeterProvider,
+  Observable,
+  Span,
+  Tracer,
+} from '@opentelemetry/api';
+import * as api from '@opentelemetry/api';
+import { VERSION } from '../version.ts';
+import { type EVENT, METRIC, type MetricSpec, SCOPE } from './signals.ts';
+
+type MetricKey = keyof typeof METRIC;
+type KeysOf<Kind extends MetricSpec['instrument']> = {
+  [Key in MetricKey]: (typeof METRIC)[Key]['instrument'] extends Kind ? Key : never;
+}[MetricKey];
+
+/** Metrics whose values are read from something alive when they are collected. */
+export type ObservableKey = KeysOf<'observable up-down counter' | 'observable gauge'>;
+
+/** The synchronous instruments, made on one meter provider. */
+export type Instruments = Readonly<
+  Record<KeysOf<'histogram'>, Histogram> &
+    Record<KeysOf<'counter'>, Counter> & {
+      /** False while no SDK is registered: recording may then be skipped altogether. */
+      enabled: boolean;
+    }
+>;
+
+/** Takes one value of one metric at a collection. */
+export type Report = (metric: ObservableKey, value: number, attributes: Attributes) => void;
+
+/** Something alive that reports values whenever metrics are collected. */
+export interface Observed {
+  observe(report: Report): void;
+}
+
+// Weak: a pipeline that its owner dropped can be collected though nobody destroyed it.
+const observed = new Set<WeakRef<Observed>>();
+
+/** Has `source` report at each collection, until the returned function is called. */
+export const observeMetrics = (source: Observed): (() => void) => {
+  const reference = new WeakRef(source);
+  observed.add(reference);
+  return () => void observed.delete(reference);
+};
+
+const build = (provider: MeterProvider): Instruments => {
+  const meter: Meter = provider.getMeter(SCOPE, VERSION);
+  const made: Record<string, unknown> = {
+    enabled: meter.constructor !== api.createNoopMeter().constructor,
+  };
+  const observables = new Map<string, Observable>();
+  for (const [key, spec] of Object.entries(METRIC) as [MetricKey, MetricSpec][]) {
+    const { name, unit, description } = spec;
+    if (spec.instrument === 'histogram') {
+      const advice = spec.buckets ? { explicitBucketBoundaries: [...spec.buckets] } : {};
+      made[key] = meter.createHistogram(name, { unit, description, advice });
+    } else if (spec.instrument === 'counter') {
+      made[key] = meter.createCounter(name, { unit, description });
+    } else if (spec.instrument === 'observable gauge') {
+      observables.set(key, meter.createObservableGauge(name, { unit, description }));
+    } else {
+      observables.set(key, meter.createObservableUpDownCounter(name, { unit, description }));
+    }
+  }
+  meter.addBatchObservableCallback(
+    (result: BatchObservableResult) => {
+      const report: Report = (metric, value, attributes) => {
+        const instrument = observables.get(metric);
+        if (instrument) result.observe(instrument, value, attributes);
+      };
+      for (const reference of observed) {
+        const source = reference.deref();
+        if (source) source.observe(report);
+        else observed.delete(reference);
+      }
+    },
+    [...observables.values()],
+  );
+  return made as unknown as Instruments;
+};
+
+let builtOn: MeterProvider | undefined;
+let built: Instruments;
+
+/**
+ * The instruments of the meter provider that is registered now. The API has no proxy for
+ * meters as it has for tracers, so instruments made before the SDK starts would stay no-ops
+ * for ever; comparing the provider at each call costs some 20 ns and mends that.
+ */
+export const instruments = (): Instruments => {
+  const provider = api.metrics.getMeterProvider();
+  if (provider !== builtOn) {
+    builtOn = provider;
+    built = build(provider);
+  }
+  return built;
+};
+
+/** The tracer of everything we emit. */
+export const tracer: Tracer = api.trace.getTracer(SCOPE, VERSION);
+
+/** Severity numbers of the log data model. */
+export const SEVERITY = { info: 9, warn: 13, error: 17 } as const;
+
+// In API 1.9 logs are a package of their own, with the same shape; a named import would not link.
+const logsApi = (api as Partial<Pick<typeof api, 'logs'>>).logs;
+
+/**
+ * Emits one event of the contract: as a log record, and on `span` as well, since not every
+ * trace store keeps logs. Never throws: telemetry does not change what a call answers.
+ */
+export const emitEvent = (
+  name: (typeof EVENT)[keyof typeof EVENT],
+  severity: keyof typeof SEVERITY,
+  attributes: Attributes,
+  span: Span | undefined = api.trace.getActiveSpan(),
+): void => {
+  try {
+    if (span?.isRecording()) span.addEvent(name, attributes);
+    logsApi?.getLogger(SCOPE, VERSION).emit({
+      eventName: name,
+      severityNumber: SEVERITY[severity] as number,
+      severityText: severity.toUpperCase(),
+      attributes: attributes as Record<string, string | number | boolean>,
+    });
+  } catch (error) {
+    api.diag.error(`${SCOPE}: event ${name} was not recorded`, error);
+  }
+};

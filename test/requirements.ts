@@ -1,0 +1,35 @@
+/**
+ * @module
+ * Every promise that the product makes, as data. `verifies(id, fn)` proves one;
+ * `requirements.test.ts` fails while one of them is proved nowhere.
+ *
+ * Ids: those of the public case collection (T01, L7, M12: faults that others shipped), and
+ * our own promises by part (`breaker.late-results`).
+ */
+
+import { requirements as cli } from './requirements/cli.ts';
+import { requirements as core } from './requirements/core.ts';
+import { requirements as failure } from './requirements/failure.ts';
+import { requirements as limits } from './requirements/limits.ts';
+import { requirements as mcp } from './requirements/mcp.ts';
+import { requirements as telemetry } from './requirements/telemetry.ts';
+import { requirements as tools } from './requirements/tools.ts';
+
+export interface Requirement {
+  /** What holds, in one sentence. */
+  readonly promise: string;
+  /** Where it comes from: a design section, a public report, a specification. */
+  readonly source: string;
+}
+
+export const requirements = {
+  ...core,
+  ...failure,
+  ...limits,
+  ...telemetry,
+  ...mcp,
+  ...tools,
+  ...cli,
+};
+
+export type RequirementId = keyof typeof requirements;
