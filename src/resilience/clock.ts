@@ -27,15 +27,19 @@ export interface Clock {
   /** Milliseconds since the Unix epoch. May jump. */
   wallTime(): number;
   /**
-   * Calls `callback` once, `delay` milliseconds from now. The timer does not keep the
-   * process alive. Any finite delay works, beyond 2^31 ms too; a negative one counts as 0,
-   * and `Infinity` never fires.
+   * Calls `callback` once, `delay` milliseconds from now. The timer does not keep the process
+   * alive, unless `keepAlive` says that a caller waits for it and for nothing else: a script
+   * must not end in the middle of a backoff. Any finite delay works, beyond 2^31 ms too; a
+   * negative one counts as 0, and `Infinity` never fires.
    */
-  setTimer(delay: number, callback: () => void): Timer;
+  setTimer(delay: number, callback: () => void, keepAlive?: boolean): Timer;
 }
 
 /** Source of randomness: a number in [0, 1), as `Math.random`. */
 export type Random = () => number;
+
+/** The random source of the process. */
+export const systemRandom: Random = Math.random;
 
 /** Longest delay that Node's timers take; a longer one would fire after 1 ms. */
 export const MAX_TIMER_DELAY = 2 ** 31 - 1;
@@ -43,10 +47,12 @@ export const MAX_TIMER_DELAY = 2 ** 31 - 1;
 class SystemTimer implements Timer {
   #handle: NodeJS.Timeout | undefined;
   readonly #callback: () => void;
+  readonly #keepAlive: boolean;
   #remaining: number;
 
-  constructor(delay: number, callback: () => void) {
+  constructor(delay: number, callback: () => void, keepAlive: boolean) {
     this.#callback = callback;
+    this.#keepAlive = keepAlive;
     this.#remaining = Math.max(0, delay);
     this.#arm();
   }
@@ -61,7 +67,8 @@ class SystemTimer implements Timer {
         this.#handle = undefined;
         this.#callback();
       }
-    }, slice).unref();
+    }, slice);
+    if (!this.#keepAlive) this.#handle.unref();
   }
 
   cancel(): void {
@@ -72,18 +79,18 @@ class SystemTimer implements Timer {
 
 const NEVER: Timer = { cancel() {} };
 
-/** The clock of the process: `performance.now()`, `Date.now()` and unreferenced timers. */
+/** The clock of the process: `performance.now()`, `Date.now()` and its timers. */
 export const systemClock: Clock = {
   now: () => performance.now(),
   wallTime: () => Date.now(),
-  setTimer: (delay, callback) => {
+  setTimer: (delay, callback, keepAlive = false) => {
     if (Number.isNaN(delay)) throw new RangeError('setTimer: delay must be a number, got NaN');
-    return delay === Number.POSITIVE_INFINITY ? NEVER : new SystemTimer(delay, callback);
+    return delay === Number.POSITIVE_INFINITY ? NEVER : new SystemTimer(delay, callback, keepAlive);
   },
 };
 
 /**
- * Resolves after `delay` milliseconds, or rejects with the signal's reason as soon as the
+ * For a caller that waits: resolves after `delay` milliseconds, or rejects with the signal's reason as soon as the
  * signal aborts. Leaves neither timer nor listener behind, whichever comes first.
  */
 export const sleep = (clock: Clock, delay: number, signal?: AbortSignal): Promise<void> =>
@@ -96,9 +103,10 @@ export const sleep = (clock: Clock, delay: number, signal?: AbortSignal): Promis
       timer.cancel();
       reject(signal?.reason);
     };
-    const timer = clock.setTimer(delay, () => {
+    const onTime = () => {
       signal?.removeEventListener('abort', onAbort);
       resolve();
-    });
+    };
+    const timer = clock.setTimer(delay, onTime, true);
     signal?.addEventListener('abort', onAbort, { once: true });
   });

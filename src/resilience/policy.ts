@@ -1,7 +1,15 @@
 /**
  * @module
- * The settings of one dependency.
+ * The settings of one dependency: what each means, its unit, its range and its default.
+ * All durations are milliseconds. A group that is absent costs nothing and does nothing;
+ * `false` switches off one that a preset set.
  */
+import type { Jitter } from './backoff.ts';
+import type { RetryBudgetSettings } from './retry-budget.ts';
+import { count, ms, type Rules, ratio, required } from './settings.ts';
+
+/** Who waits for the answer: under pressure background work is shed first. */
+export type Priority = 'interactive' | 'background';
 
 /** Most calls in a period, per key. Token bucket: refilled by elapsed time, not by a timer. */
 export interface RateLimitSettings {
@@ -19,15 +27,77 @@ export interface RateLimitSettings {
 
 /** Most calls at one time. */
 export interface BulkheadSettings {
-  /** Calls that may run at the same time. */
+  /** Calls that may run at the same time, 1 to 100 000. */
   readonly limit: number;
   /** Calls that may wait for a place, first in first out. Default 0. */
   readonly queue?: number;
-  /** Longest wait in the queue, in milliseconds. Default: until the deadline. */
+  /** Longest wait in the queue, in milliseconds. Default 60 000; the deadline bounds it too. */
   readonly maxWait?: number;
 }
 
-/** Answers kept for a while. */
+/** When to stop calling what keeps failing. */
+export interface BreakerSettings {
+  /** What is looked at: failures in a row, the last calls, or the last while. Default `consecutive`. */
+  readonly window?: 'consecutive' | 'count' | 'time';
+  /** `consecutive`: failures in a row that open it. Default 5. */
+  readonly threshold?: number;
+  /** `count`: calls remembered. Default 100. */
+  readonly size?: number;
+  /** `time`: milliseconds remembered. Default 30 000. */
+  readonly duration?: number;
+  /** `count`, `time`: share of failures that opens it, above 0 to 1. Default 0.5. */
+  readonly failureRate?: number;
+  /** `count`, `time`: calls that must have been seen before it may open. Default 10. */
+  readonly minimumCalls?: number;
+  /** Milliseconds from which a call counts as slow. Default: none does. */
+  readonly slowCallDuration?: number;
+  /** `count`, `time`: share of slow calls that opens it. Default 1. `consecutive` counts a slow call as a failure. */
+  readonly slowCallRate?: number;
+  /** Milliseconds it stays open before a probe is let through. Default 30 000. */
+  readonly openDuration?: number;
+  /** What the open time is multiplied with each time a probe fails. Default 1: it stays the same. */
+  readonly openBackoff?: number;
+  /** Longest open time, in milliseconds. Default 300 000, as Envoy's outlier ejection. */
+  readonly maxOpenDuration?: number;
+  /** Probes let through at one time while half-open. Default 1. */
+  readonly probes?: number;
+  /** Successful probes that close it. Default 1. */
+  readonly successThreshold?: number;
+  /** Milliseconds after which a probe that has not ended gives its place back. Default: as long as the call may take, or 60 000. */
+  readonly probeLease?: number;
+  /** Whether an outcome is that of a whole call with its retries, or of each attempt. Default `call`. */
+  readonly scope?: 'call' | 'attempt';
+}
+
+/** When and how to try again. */
+export interface RetrySettings {
+  /** Attempts beyond the first, 0 to 10. Default 2. */
+  readonly maxRetries?: number;
+  /** Milliseconds before the second attempt, before jitter. Default 500. */
+  readonly baseDelay?: number;
+  /** Longest wait, in milliseconds. A longer Retry-After ends the call instead. Default 30 000. */
+  readonly maxDelay?: number;
+  /** What each wait is multiplied with. Default 2. */
+  readonly factor?: number;
+  /** How randomness spreads the waits. Default `full`. */
+  readonly jitter?: Jitter;
+  /** Whether the upstream's Retry-After wins over the backoff. Default true. */
+  readonly respectRetryAfter?: boolean;
+  /** Extra attempts allowed, shared with hedges; `false` for no bound. Default 20 % of calls, at least 3 per 10 s. */
+  readonly budget?: RetryBudgetSettings | false;
+}
+
+/** When to send a second request before the first has failed. */
+export interface HedgeSettings {
+  /** Milliseconds before the hedge, and before each further one. Used until `quantile` has data. Default 2 000. */
+  readonly delay?: number;
+  /** Hedge after this quantile of measured latency instead (Dean and Barroso, CACM 2013), 0.5 to 0.999. Default: none, `delay` holds. */
+  readonly quantile?: number;
+  /** Hedges beyond the first request, 1 to 5. Default 1. */
+  readonly maxHedges?: number;
+}
+
+/** Answers kept for a while (RFC 5861 for the two stale times). */
 export interface CacheSettings {
   /** Milliseconds for which an answer is fresh. */
   readonly ttl: number;
@@ -39,5 +109,113 @@ export interface CacheSettings {
   readonly maxEntries?: number;
 }
 
-/** Who waits for the answer: under pressure background work is shed first. */
-export type Priority = 'interactive' | 'background';
+/**
+ * Everything that can be set for one dependency. Plain data: it can stand in a file.
+ *
+ * @example
+ * ```ts
+ * import { type PolicySettings, presets } from 'mcp-resilience';
+ * const settings: PolicySettings = { ...presets['public-api'], timeout: 3_000, cache: { ttl: 60_000 } };
+ * ```
+ */
+export interface PolicySettings {
+  /** Milliseconds for the whole call: queueing, attempts and waits. Default: none. */
+  readonly deadline?: number;
+  /** Milliseconds for one attempt. Default: none. */
+  readonly timeout?: number;
+  readonly rateLimit?: RateLimitSettings | false;
+  readonly bulkhead?: BulkheadSettings | false;
+  readonly breaker?: BreakerSettings | false;
+  readonly retry?: RetrySettings | false;
+  readonly hedge?: HedgeSettings | false;
+  readonly cache?: CacheSettings | false;
+}
+
+/** Rules of each group; the classes of the policies check their settings with them. */
+export const rateLimitRules: Rules = {
+  limit: required(count(1, 1_000_000)),
+  interval: ms(1, 1_000),
+  burst: count(1, 1_000_000),
+  maxWait: ms(0, 0),
+  maxKeys: count(1, 10_000_000, 10_000),
+};
+
+export const bulkheadRules: Rules = {
+  limit: required(count(1, 100_000)),
+  queue: count(0, 1_000_000, 0),
+  maxWait: ms(0, 60_000),
+};
+
+export const breakerRules: Rules = {
+  window: { kind: 'choice', choices: ['consecutive', 'count', 'time'], fallback: 'consecutive' },
+  threshold: count(1, 1_000_000, 5),
+  size: count(1, 1_000_000, 100),
+  duration: ms(10, 30_000),
+  failureRate: ratio(0.001, 1, 0.5),
+  minimumCalls: count(1, 1_000_000, 10),
+  slowCallDuration: ms(1),
+  slowCallRate: ratio(0.001, 1, 1),
+  openDuration: ms(1, 30_000),
+  openBackoff: ratio(1, 10, 1),
+  maxOpenDuration: ms(1, 300_000),
+  probes: count(1, 1_000, 1),
+  successThreshold: count(1, 1_000, 1),
+  probeLease: ms(1, 60_000),
+  scope: { kind: 'choice', choices: ['call', 'attempt'], fallback: 'call' },
+};
+
+export const budgetRules: Rules = {
+  ratio: ratio(0, 10, 0.2),
+  floor: count(0, 1_000_000, 3),
+  interval: ms(10, 10_000),
+};
+
+export const retryRules: Rules = {
+  maxRetries: count(0, 10, 2),
+  baseDelay: ms(0, 500),
+  maxDelay: ms(0, 30_000),
+  factor: ratio(1, 10, 2),
+  jitter: { kind: 'choice', choices: ['full', 'equal', 'decorrelated', 'none'], fallback: 'full' },
+  respectRetryAfter: { kind: 'flag', fallback: true },
+  budget: { kind: 'group', rules: budgetRules },
+};
+
+export const hedgeRules: Rules = {
+  delay: ms(0, 2_000),
+  quantile: ratio(0.5, 0.999),
+  maxHedges: count(1, 5, 1),
+};
+
+export const cacheRules: Rules = {
+  ttl: required(ms(1)),
+  staleWhileRevalidate: ms(0, 0),
+  staleIfError: ms(0, 0),
+  maxEntries: count(1, 10_000_000, 1_000),
+};
+
+export const policyRules: Rules = {
+  deadline: ms(1),
+  timeout: ms(1),
+  rateLimit: { kind: 'group', rules: rateLimitRules },
+  bulkhead: { kind: 'group', rules: bulkheadRules },
+  breaker: { kind: 'group', rules: breakerRules },
+  retry: { kind: 'group', rules: retryRules },
+  hedge: { kind: 'group', rules: hedgeRules },
+  cache: { kind: 'group', rules: cacheRules },
+};
+
+/**
+ * Lays `override` over `base`, group by group: settings that `override` names win, the others
+ * of the same group stay, `false` switches a group off. Neither is changed.
+ */
+export const overridePolicy = (base: PolicySettings, override: PolicySettings): PolicySettings => {
+  const merged: Record<string, unknown> = { ...base };
+  for (const [name, value] of Object.entries(override)) {
+    const under = merged[name];
+    merged[name] =
+      isGroup(value) && isGroup(under) ? { ...under, ...value } : (value ?? merged[name]);
+  }
+  return merged;
+};
+
+const isGroup = (value: unknown): value is object => typeof value === 'object' && value !== null;

@@ -1,0 +1,215 @@
+/**
+ * @module
+ * Puts a pipeline around a tool handler. Knows what a tool result is and what annotations mean;
+ * knows no SDK: a handler is a function of its arguments and of anything with a `signal`.
+ */
+import { cacheKey } from '../resilience/cache.ts';
+import { describe } from '../resilience/describe.ts';
+import { createFailure, type Failure, failureToJSON } from '../resilience/failure.ts';
+import type { CallOptions } from '../resilience/guard.ts';
+import type { Outcome, Pipeline } from '../resilience/pipeline.ts';
+import type { Priority } from '../resilience/policy.ts';
+import { META_FAILURE, META_OUTCOME, type ToolOutcome } from './meta.ts';
+import type { Tool, ToolAnnotations, ToolResult } from './tool.ts';
+
+/** How a handler is protected. */
+export interface ProtectOptions<Input, Context = unknown> {
+  /** Name of the tool. */
+  readonly name: string;
+  /** The policies of what the handler calls. */
+  readonly pipeline: Pipeline;
+  /**
+   * What the tool says of itself. Only with `readOnlyHint` or `idempotentHint` is a call
+   * repeated after it may have been executed; only with `readOnlyHint` is an answer cached.
+   */
+  readonly annotations?: ToolAnnotations;
+  /**
+   * What tells one answer from another. Default: the whole input. Leave out what does not
+   * change the answer, such as a switch for the cache itself.
+   */
+  readonly cacheInput?: (input: Input) => unknown;
+  /** False asks for a new answer. Default: always true. */
+  readonly useCache?: (input: Input) => boolean;
+  /** A lesser answer for failures that pass by themselves; undefined when there is none. */
+  readonly fallback?: (
+    input: Input,
+    failure: Failure,
+  ) => ToolResult | undefined | Promise<ToolResult | undefined>;
+  /**
+   * Who calls: cached answers and rate limits are kept apart by it. Default: `principal` of the
+   * context, or the client id that the MCP SDK found in the access token.
+   */
+  readonly principal?: (context: Context) => string | undefined;
+  /** Default `interactive`. */
+  readonly priority?: Priority;
+  /**
+   * Finds the failure in a result, such as throttling told in a payload. Default: a result
+   * with `isError` is a `TOOL_ERROR`, which is neither retried nor counted nor cached.
+   */
+  readonly classifyResult?: (result: ToolResult) => Failure | undefined;
+}
+
+/** What protection reads of a handler's context; everything else is passed on to the handler. */
+export interface ProtectedContext {
+  /** Aborted when the client cancels or disconnects. */
+  readonly signal?: AbortSignal;
+  readonly principal?: string;
+  readonly authInfo?: { readonly clientId?: string };
+}
+
+/** Arguments of a handler: its input, unless the tool takes none, and the context of the call. */
+type HandlerArguments = [ProtectedContext] | [unknown, ProtectedContext];
+
+type InputOf<Arguments> = Arguments extends [infer Input, unknown] ? Input : undefined;
+type ContextOf<Arguments> = Arguments extends [...unknown[], infer Context] ? Context : never;
+
+/** Codes of calls that our own policies turned away before anything was sent. */
+const REJECTIONS: ReadonlySet<string> = new Set([
+  'CIRCUIT_OPEN',
+  'RATE_LIMIT_EXCEEDED',
+  'BULKHEAD_FULL',
+]);
+
+/**
+ * Protects a tool handler. What fails becomes a tool result with `isError: true`, a text that
+ * a model can act on, and the structured failure under `_meta["mcp-resilience/failure"]`;
+ * cached and lesser answers are marked as such, for the model in the content and for programs
+ * under `_meta`. The handler's signal is aborted on timeout, deadline and cancellation.
+ *
+ * @throws the reason of the client's cancellation: nobody waits for an answer then
+ *
+ * @example
+ * ```ts
+ * import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+ * import { createPipeline, presets, protect } from 'mcp-resilience';
+ *
+ * const server = new McpServer({ name: 'news', version: '1.0.0' });
+ * const annotations = { readOnlyHint: true };
+ * const pipeline = createPipeline('news-api', presets['public-api']);
+ * server.registerTool(
+ *   'headlines',
+ *   { description: 'Headlines of today', annotations },
+ *   protect({ name: 'headlines', pipeline, annotations }, async (extra: { signal: AbortSignal }) => {
+ *     const response = await fetch('https://news.example/today', { signal: extra.signal });
+ *     return { content: [{ type: 'text', text: await response.text() }] };
+ *   }),
+ * );
+ * ```
+ */
+export const protect = <Arguments extends HandlerArguments, Result extends object>(
+  options: ProtectOptions<InputOf<Arguments>, ContextOf<Arguments>>,
+  handler: (...args: Arguments) => Result | Promise<Result>,
+): ((...args: Arguments) => Promise<Result>) => {
+  const { name, pipeline, annotations = {}, priority } = options;
+  const readOnly = annotations.readOnlyHint === true;
+  const idempotent = readOnly || annotations.idempotentHint === true;
+  const classifyResult = options.classifyResult ?? failureOfResult;
+
+  return async (...args) => {
+    const context = args[args.length - 1] as ContextOf<Arguments> & ProtectedContext;
+    const input = (args.length > 1 ? args[0] : undefined) as InputOf<Arguments>;
+    const principal = options.principal
+      ? options.principal(context)
+      : (context.principal ?? context.authInfo?.clientId);
+    const identity = () =>
+      cacheKey({
+        dependency: pipeline.name,
+        operation: name,
+        args: options.cacheInput ? options.cacheInput(input) : input,
+        ...(principal === undefined ? {} : { principal }),
+      });
+    const { fallback } = options;
+    const callOptions: CallOptions<ToolResult> = {
+      idempotent,
+      classifyResult,
+      ...(context.signal && { signal: context.signal }),
+      ...(principal !== undefined && { rateLimitKey: principal }),
+      ...(priority && { priority }),
+      ...(readOnly && pipeline.cache && { cacheKey: identity() }),
+      ...(options.useCache && { useCache: options.useCache(input) }),
+      ...(fallback && { fallback: (failure: Failure) => fallback(input, failure) }),
+    };
+    const outcome = await pipeline.outcome<ToolResult>((call) => {
+      // The signal is made when the handler reads it, not before.
+      const inner = { ...context, attempt: call.attempt, deadline: call.deadline };
+      Object.defineProperty(inner, 'signal', { enumerable: true, get: () => call.signal });
+      return handler(...([...args.slice(0, -1), inner] as unknown as Arguments)) as never;
+    }, callOptions);
+    return toResult(outcome) as Result;
+  };
+};
+
+/** A tool whose handler is protected; everything else of it stays as it is. */
+export const protectTool = <T extends Tool>(
+  tool: T,
+  options: Omit<
+    ProtectOptions<Parameters<T['handler']>[0], Parameters<T['handler']>[1]>,
+    'name' | 'annotations'
+  >,
+): T => ({
+  ...tool,
+  handler: protect(
+    { ...options, name: tool.name, ...(tool.annotations && { annotations: tool.annotations }) },
+    tool.handler as (...args: Parameters<T['handler']>) => ToolResult | Promise<ToolResult>,
+  ),
+});
+
+/** The failure that a result with `isError` is: the tool speaking, not the dependency failing. */
+const failureOfResult = (result: ToolResult): Failure | undefined =>
+  result.isError === true ? createFailure('TOOL_ERROR') : undefined;
+
+/** A failure as a tool result: text for the model, structure for programs. */
+export const failureResult = (failure: Failure): ToolResult => ({
+  isError: true,
+  content: [{ type: 'text', text: describe(failure) }],
+  _meta: {
+    [META_FAILURE]: failureToJSON(failure),
+    [META_OUTCOME]: (REJECTIONS.has(failure.code) ? 'rejected' : 'error') satisfies ToolOutcome,
+  },
+});
+
+const toResult = (outcome: Outcome<ToolResult>): ToolResult => {
+  if (!outcome.ok) {
+    if (outcome.failure.code === 'CANCELLED') throw outcome.error;
+    return failureResult(outcome.failure);
+  }
+  const { value, source, failure } = outcome;
+  if (source === 'call') {
+    return outcome.cachedUntil === undefined
+      ? value
+      : withMeta(value, { from_cache: false, cached_until: isoTime(outcome.cachedUntil) });
+  }
+  const lesser = failure !== undefined;
+  const age = Math.round((outcome.age ?? 0) / 1000);
+  const meta = {
+    [META_OUTCOME]: (lesser ? 'degraded' : 'cached') satisfies ToolOutcome,
+    ...(source !== 'fallback' && {
+      from_cache: true,
+      age_seconds: age,
+      cached_until: isoTime(outcome.cachedUntil ?? 0),
+    }),
+    ...(lesser && {
+      degraded: true,
+      reason: `${failure.code}: ${failure.message}`,
+      [META_FAILURE]: failureToJSON(failure),
+    }),
+  };
+  const note = lesser
+    ? source === 'fallback'
+      ? `Note: this is a substitute, not a live answer, because the call failed: [${failure.code}] ${failure.message}`
+      : `Note: this answer is ${age} s old; a new one could not be had: [${failure.code}] ${failure.message}`
+    : undefined;
+  return withMeta(value, meta, note);
+};
+
+const withMeta = (
+  result: ToolResult,
+  meta: Readonly<Record<string, unknown>>,
+  note?: string,
+): ToolResult => ({
+  ...result,
+  ...(note && { content: [...result.content, { type: 'text', text: note }] }),
+  _meta: { ...result._meta, ...meta },
+});
+
+const isoTime = (time: number): string => new Date(time).toISOString();

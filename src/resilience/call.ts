@@ -1,0 +1,196 @@
+/**
+ * @module
+ * One protected call on its way through a pipeline: its limits, the place it holds, the
+ * attempts it has made. Everything that must be given back is given back here.
+ */
+import { context, trace } from '@opentelemetry/api';
+import { emitEvent, instruments, tracer } from '../telemetry/instruments.ts';
+import { ATTR, attemptSpanName, EVENT } from '../telemetry/signals.ts';
+import { Attempt, type AttemptHost, type Work } from './attempt.ts';
+import type { BreakerPermit, CircuitBreaker } from './circuit-breaker.ts';
+import type { Clock } from './clock.ts';
+import type { Deadline } from './deadline.ts';
+import { createFailure, type Failure, ResilienceError } from './failure.ts';
+import type { Racer } from './hedge.ts';
+import type { ExpiryQueue } from './timeout.ts';
+
+/** A result that a classifier took for a failure: thrown inside, handed out as the result. */
+export class FailedResult<T> {
+  readonly value: T;
+  readonly failure: Failure;
+
+  constructor(value: T, failure: Failure) {
+    this.value = value;
+    this.failure = failure;
+  }
+}
+
+/** What the calls of one pipeline have in common. */
+export interface CallEnvironment {
+  readonly name: string;
+  readonly clock: Clock;
+  readonly expiry: ExpiryQueue | undefined;
+  readonly timeout: number;
+  /** The breaker, when it counts attempts. */
+  readonly attemptBreaker: CircuitBreaker | undefined;
+  classify(error: unknown): Failure;
+  /** Gives the place in the bulkhead back. */
+  release(): void;
+}
+
+export class Call<T> implements AttemptHost {
+  readonly clock: Clock;
+  readonly expiry: ExpiryQueue | undefined;
+  readonly timeout: number;
+  readonly deadline: Deadline | undefined;
+  readonly callerSignal: AbortSignal | undefined;
+  /** Attempts started, hedges included. */
+  attempts = 0;
+  holdsPlace = false;
+  /** The failure that the result itself tells of, if it does. */
+  resultFailure: Failure | undefined = undefined;
+  readonly #env: CallEnvironment;
+  readonly #classifyResult: ((value: T) => Failure | undefined) | undefined;
+  #working = 0;
+  #over = false;
+
+  constructor(
+    env: CallEnvironment,
+    deadline: Deadline | undefined,
+    signal: AbortSignal | undefined,
+    classifyResult: ((value: T) => Failure | undefined) | undefined,
+  ) {
+    this.#env = env;
+    this.#classifyResult = classifyResult;
+    this.clock = env.clock;
+    this.expiry = env.expiry;
+    this.timeout = env.timeout;
+    this.deadline = deadline;
+    this.callerSignal = signal;
+  }
+
+  /** Starts the next attempt. */
+  launch(work: Work<T>): Promise<T> {
+    this.attempts++;
+    if (this.attempts === 1 && !this.#env.attemptBreaker && !this.#classifyResult) {
+      this.#working++;
+      return new Attempt<T>(this, 1).run(work);
+    }
+    return this.#launch(work, this.attempts, this.attempts > 1).promise;
+  }
+
+  /** Starts the next attempt of a race; `retry` tells a race that is a retry from a hedge. */
+  launchRacer(work: Work<T>, retry: boolean): Racer<T> {
+    return this.#launch(work, ++this.attempts, retry);
+  }
+
+  #launch(work: Work<T>, number: number, retry: boolean): Racer<T> {
+    const { attemptBreaker, classify } = this.#env;
+    const permit = attemptBreaker?.tryAcquire();
+    if (attemptBreaker && !permit) {
+      return { promise: Promise.reject(attemptBreaker.refuse()), abandon() {} };
+    }
+    this.#working++;
+    const attempt = new Attempt<T>(this, number);
+    let abandoned = false;
+    const started = this.clock.now();
+    const promise = this.#observe(number, retry, () => attempt.run(work)).then(
+      (value) => {
+        this.#settle(permit, 'success', started);
+        return value;
+      },
+      (error: unknown) => {
+        const ignored = abandoned || this.callerSignal?.aborted === true;
+        const failed = !ignored && classify(failureOf(error)).weight === 'infrastructure';
+        this.#settle(permit, failed ? 'failure' : 'ignored', started);
+        throw error;
+      },
+    );
+    return {
+      promise,
+      abandon: (reason) => {
+        abandoned = true;
+        attempt.abandon(reason);
+      },
+    };
+  }
+
+  #settle(
+    permit: BreakerPermit | undefined,
+    outcome: 'success' | 'failure' | 'ignored',
+    started: number,
+  ): void {
+    if (permit) this.#env.attemptBreaker?.settle(permit, outcome, started);
+  }
+
+  /** Judges the result; traces the second and later attempts, and counts those that are retries. */
+  async #observe(number: number, retry: boolean, run: () => Promise<T>): Promise<T> {
+    const { name, classify } = this.#env;
+    const judged = async (): Promise<T> => {
+      const value = await run();
+      const failure = this.#classifyResult?.(value);
+      if (failure) throw new FailedResult(value, failure);
+      return value;
+    };
+    if (number === 1) return judged();
+    const parent = trace.getActiveSpan();
+    const attributes = { [ATTR.dependency]: name, [ATTR.attempt]: number };
+    const span = parent?.isRecording()
+      ? tracer().startSpan(attemptSpanName(number), { attributes })
+      : undefined;
+    const counted = (outcome: string) =>
+      retry &&
+      instruments().retryAttempts.add(1, { [ATTR.dependency]: name, [ATTR.outcome]: outcome });
+    try {
+      const value = span
+        ? await context.with(trace.setSpan(context.active(), span), judged)
+        : await judged();
+      counted('success');
+      return value;
+    } catch (error) {
+      const failure = classify(failureOf(error));
+      span?.setAttribute(ATTR.failureCode, failure.code);
+      counted('failure');
+      throw error;
+    } finally {
+      span?.end();
+    }
+  }
+
+  timedOut(reason: 'attempt' | 'deadline'): ResilienceError {
+    const { name, timeout } = this.#env;
+    const attributes = { [ATTR.dependency]: name, [ATTR.reason]: reason };
+    instruments().timeouts.add(1, attributes);
+    emitEvent(EVENT.timeoutExceeded, 'warn', { ...attributes, [ATTR.attempt]: this.attempts });
+    return new ResilienceError(
+      reason === 'attempt'
+        ? createFailure('TIMEOUT', { message: `"${name}" did not answer within ${timeout} ms` })
+        : createFailure('DEADLINE_EXCEEDED', {
+            message: `the deadline passed before "${name}" had answered`,
+          }),
+    );
+  }
+
+  workEnded(): void {
+    this.#working--;
+    this.#giveBack();
+  }
+
+  /** The caller has its answer; work that was given up may still be running. */
+  end(): void {
+    this.#over = true;
+    this.#giveBack();
+  }
+
+  // Work that nobody waits for any more still uses the dependency, so the place is held until
+  // all of it has ended.
+  #giveBack(): void {
+    if (!this.#over || this.#working > 0 || !this.holdsPlace) return;
+    this.holdsPlace = false;
+    this.#env.release();
+  }
+}
+
+/** What a policy threw, or the failure in a result that was judged one. */
+export const failureOf = (error: unknown): unknown =>
+  error instanceof FailedResult ? new ResilienceError(error.failure) : error;

@@ -1,0 +1,429 @@
+/**
+ * @module
+ * Stops calling what keeps failing. The state machine stands here; what it remembers of past
+ * calls stands in `failure-window.ts`.
+ *
+ * A call takes a permit and gives it back with its outcome. The permit belongs to the state it
+ * was taken in, so a result that arrives after the state has changed decides nothing.
+ */
+import { diag } from '@opentelemetry/api';
+import { emitEvent, instruments, observeMetrics, type Report } from '../telemetry/instruments.ts';
+import { ATTR, EVENT } from '../telemetry/signals.ts';
+import { type Clock, systemClock, type Timer } from './clock.ts';
+import { classify, createFailure, type Failure, ResilienceError } from './failure.ts';
+import { createWindow, type FailureWindow } from './failure-window.ts';
+import { type BreakerSettings, breakerRules } from './policy.ts';
+import { resolve } from './settings.ts';
+
+/** `isolated` is set by hand and left by hand. */
+export type BreakerState = 'closed' | 'open' | 'half-open' | 'isolated';
+
+/** How a call ended, for the breaker: `ignored` decides nothing. */
+export type BreakerOutcome = 'success' | 'failure' | 'ignored';
+
+/** Right to make one call, or, while closed, any number of them. Opaque. */
+export interface BreakerPermit {
+  /** Milliseconds of the clock at which a probe's permit is taken back; none while closed. */
+  readonly leaseUntil: number;
+}
+
+/** What `on` can listen to. `rejected` is told for every refusal. */
+export type BreakerEvent = 'open' | 'half-open' | 'closed' | 'isolated' | 'rejected';
+
+/** What `toJSON` gives, `restore` takes and health checks show. */
+export interface BreakerSnapshot {
+  readonly name: string;
+  readonly state: BreakerState;
+  /** Failures the window remembers; while open, those that opened it. */
+  readonly failureCount: number;
+  /** Successes since the last failure. */
+  readonly successCount: number;
+  /** Seconds until a probe is let through; present while open. */
+  readonly retryAfter?: number;
+  /** ISO time of opening; present while open or half-open. */
+  readonly openedAt?: string;
+  /** Times it opened without having been closed in between. */
+  readonly openings: number;
+}
+
+type ResolvedBreakerSettings = Required<Omit<BreakerSettings, 'slowCallDuration'>> &
+  Pick<BreakerSettings, 'slowCallDuration'>;
+
+type Inner =
+  | { readonly state: 'closed'; readonly permit: BreakerPermit }
+  | { readonly state: 'open'; readonly until: number; readonly failureCount: number }
+  | { readonly state: 'half-open'; readonly probes: Set<BreakerPermit>; successes: number }
+  | { readonly state: 'isolated' };
+
+const STATES: readonly BreakerState[] = ['closed', 'open', 'half-open', 'isolated'];
+
+/**
+ * The refusal of an open breaker. Made once per breaker and thrown for every refused call, so
+ * it has no useful stack; `failure` is computed when read, with the wait that is left then.
+ */
+export class CircuitOpenError extends ResilienceError {
+  override readonly name = 'CircuitOpenError';
+  readonly #breaker: CircuitBreaker;
+
+  constructor(breaker: CircuitBreaker) {
+    const message = `circuit breaker "${breaker.name}" is open: recent calls failed`;
+    super(createFailure('CIRCUIT_OPEN', { message }));
+    this.#breaker = breaker;
+  }
+
+  override get failure(): Failure {
+    const { retryAfter, state } = this.#breaker;
+    return {
+      ...super.failure,
+      retryable: state !== 'isolated',
+      ...(retryAfter === undefined ? {} : { retryAfter }),
+    };
+  }
+}
+
+/**
+ * A circuit breaker (Nygard, "Release It!", 2nd ed. 2018, ch. 5).
+ *
+ * @example
+ * ```ts
+ * import { CircuitBreaker } from 'mcp-resilience';
+ * const breaker = new CircuitBreaker('billing', { threshold: 5, openDuration: 30_000 });
+ * breaker.on('open', () => console.error('billing is failing'));
+ * const invoice = await breaker.execute(() => fetch('https://billing.example/invoice/1'));
+ * ```
+ */
+export class CircuitBreaker {
+  readonly name: string;
+  readonly settings: ResolvedBreakerSettings;
+  readonly #clock: Clock;
+  readonly #window: FailureWindow;
+  /**
+   * Whether `settle` wants to know when the call began: reading the clock costs more than the
+   * rest of a closed breaker, so it is left out where nothing depends on it.
+   */
+  readonly timed: boolean;
+  readonly #slowFrom: number;
+  readonly #listeners = new Map<BreakerEvent, Set<(breaker: CircuitBreaker) => void>>();
+  readonly #unobserve: () => void;
+  readonly #attributes: Readonly<Record<string, Record<string, string>>>;
+  #inner: Inner;
+  #timer: Timer | undefined;
+  #refusal: CircuitOpenError | undefined;
+  #successes = 0;
+  #openings = 0;
+  /** Since when it has not been closed: monotonic for the recovery time, wall for people. */
+  #brokenAt = 0;
+  #openedAtWall = 0;
+
+  /**
+   * @param name of the dependency; appears on every signal
+   * @throws RangeError naming the setting, its range and the value given
+   */
+  constructor(name: string, settings: BreakerSettings = {}, env: { clock?: Clock } = {}) {
+    this.name = name;
+    this.settings = resolve(breakerRules, settings, 'breaker') as ResolvedBreakerSettings;
+    this.#clock = env.clock ?? systemClock;
+    this.#window = createWindow(this.settings);
+    this.#slowFrom = this.settings.slowCallDuration ?? Number.POSITIVE_INFINITY;
+    this.timed = this.settings.window === 'time' || Number.isFinite(this.#slowFrom);
+    this.#inner = closed();
+    this.#attributes = Object.fromEntries(
+      ['success', 'failure', 'slow', 'ignored', 'rejected'].map((outcome) => [
+        outcome,
+        { [ATTR.dependency]: name, [ATTR.outcome]: outcome },
+      ]),
+    );
+    this.#unobserve = observeMetrics(this);
+  }
+
+  /** The state at this moment: an open time that has run out shows without any traffic. */
+  get state(): BreakerState {
+    this.#poll();
+    return this.#inner.state;
+  }
+
+  /** Seconds until a call may be let through; undefined unless open. */
+  get retryAfter(): number | undefined {
+    this.#poll();
+    const inner = this.#inner;
+    return inner.state === 'open' ? (inner.until - this.#clock.now()) / 1000 : undefined;
+  }
+
+  /**
+   * Runs `work` if the state allows. What it throws is thrown on, after it was classified:
+   * infrastructure failures count, everything else decides nothing.
+   *
+   * @throws CircuitOpenError with code `CIRCUIT_OPEN` when the call is refused
+   */
+  async execute<T>(work: () => T | PromiseLike<T>): Promise<T> {
+    const permit = this.tryAcquire();
+    if (permit === undefined) throw this.refuse();
+    const started = this.timed ? this.#clock.now() : 0;
+    try {
+      const value = await work();
+      this.settle(permit, 'success', started);
+      return value;
+    } catch (error) {
+      const { weight } = classify(error);
+      this.settle(permit, weight === 'infrastructure' ? 'failure' : 'ignored', started);
+      throw error;
+    }
+  }
+
+  /** Takes a permit for one call, or undefined when the call must be refused. Never waits. */
+  tryAcquire(): BreakerPermit | undefined {
+    const inner = this.#inner;
+    if (inner.state === 'closed') return inner.permit;
+    return this.#tryAcquireProbe();
+  }
+
+  /**
+   * Gives a permit back with the outcome of its call. Every permit taken must be settled;
+   * settling late, twice or after the state has changed is harmless and decides nothing.
+   *
+   * @param started clock time at which the call began, for the slow-call rate
+   */
+  settle(permit: BreakerPermit, outcome: BreakerOutcome, started = 0): void {
+    const inner = this.#inner;
+    const now = this.timed ? this.#clock.now() : 0;
+    const slow = outcome !== 'ignored' && now - started >= this.#slowFrom;
+    this.#count(outcome === 'success' && slow ? 'slow' : outcome);
+    if (inner.state === 'closed') {
+      if (permit === inner.permit && outcome !== 'ignored') this.#record(outcome, slow, now);
+    } else if (inner.state === 'half-open' && inner.probes.delete(permit)) {
+      if (permit.leaseUntil > this.#clock.now()) this.#decide(inner, outcome, slow);
+    }
+  }
+
+  /** Counts a success of work that did not run through `execute`. */
+  recordSuccess(): void {
+    this.#recordByHand('success');
+  }
+
+  /** Counts a failure of work that did not run through `execute`. */
+  recordFailure(): void {
+    this.#recordByHand('failure');
+  }
+
+  /** Closes it and forgets what it has seen. Leaves `isolated` too. */
+  reset(): void {
+    if (this.#inner.state === 'closed') {
+      this.#window.reset();
+      // A new permit: calls that run now belong to the time before the reset.
+      this.#inner = closed();
+      this.#successes = 0;
+    } else this.#close();
+  }
+
+  /** Refuses every call until `reset()`. */
+  isolate(): void {
+    if (this.#inner.state !== 'isolated') this.#enter({ state: 'isolated' });
+  }
+
+  /**
+   * Calls `listener` at each such event, after the change; what it throws is reported to the
+   * OpenTelemetry diagnostics and changes nothing. Returns a function that stops it.
+   */
+  on(event: BreakerEvent, listener: (breaker: CircuitBreaker) => void): () => void {
+    const listeners = this.#listeners.get(event) ?? new Set();
+    this.#listeners.set(event, listeners.add(listener));
+    return () => void listeners.delete(listener);
+  }
+
+  /** Ends its timer, listeners and metrics. Calls go on being decided. Idempotent. */
+  destroy(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#listeners.clear();
+    this.#unobserve();
+  }
+
+  /** What it is doing, for people and for `restore`. */
+  toJSON(): BreakerSnapshot {
+    const { state, retryAfter } = this;
+    const inner = this.#inner;
+    const failureCount =
+      inner.state === 'open' ? inner.failureCount : this.#window.counts(this.#clock.now()).failures;
+    return {
+      name: this.name,
+      state,
+      failureCount,
+      successCount: this.#successes,
+      openings: this.#openings,
+      ...(retryAfter === undefined ? {} : { retryAfter }),
+      ...(state === 'open' || state === 'half-open'
+        ? { openedAt: new Date(this.#openedAtWall).toISOString() }
+        : {}),
+    };
+  }
+
+  /**
+   * Takes up the state of a former process: one that was open stays so for the rest of its
+   * open time, counted by the calendar from when it opened.
+   *
+   * @throws TypeError when the snapshot is not one of `toJSON()`
+   */
+  restore(snapshot: BreakerSnapshot): void {
+    if (!STATES.includes(snapshot?.state)) {
+      throw new TypeError(`restore: state must be one of ${STATES.join(', ')}`);
+    }
+    if (snapshot.state === 'closed') this.reset();
+    else if (snapshot.state === 'isolated') this.isolate();
+    else {
+      const openedAt = Date.parse(snapshot.openedAt ?? '');
+      if (Number.isNaN(openedAt)) throw new TypeError('restore: openedAt must be an ISO time');
+      this.#openings = Math.max(0, Math.trunc(snapshot.openings) - 1 || 0);
+      // A calendar that was set back must not make the rest longer than a whole open time.
+      const age = Math.max(0, this.#clock.wallTime() - openedAt);
+      this.#open(snapshot.failureCount, age);
+    }
+  }
+
+  /** True for the error that `refuse` of this very breaker gave. */
+  refused(error: unknown): boolean {
+    return error !== undefined && error === this.#refusal;
+  }
+
+  /** The error for a refused call, counted and told to listeners. */
+  refuse(): CircuitOpenError {
+    this.#count('rejected');
+    this.#tell('rejected');
+    emitEvent(EVENT.breakerRejected, 'warn', this.#attributes.rejected ?? {});
+    this.#refusal ??= withoutStack(() => new CircuitOpenError(this));
+    return this.#refusal;
+  }
+
+  /** @internal Reports the state series when metrics are collected. */
+  observe(report: Report): void {
+    const current = this.state;
+    for (const state of STATES) {
+      report('breakerState', state === current ? 1 : 0, {
+        [ATTR.dependency]: this.name,
+        [ATTR.state]: state,
+      });
+    }
+  }
+
+  #tryAcquireProbe(): BreakerPermit | undefined {
+    this.#poll();
+    const inner = this.#inner;
+    if (inner.state === 'closed') return inner.permit;
+    if (inner.state !== 'half-open') return undefined;
+    const now = this.#clock.now();
+    const { probes } = inner;
+    if (probes.size >= this.settings.probes) {
+      // A probe that hangs must not keep everyone out: its place goes to the next call.
+      for (const probe of probes) if (probe.leaseUntil <= now) probes.delete(probe);
+      if (probes.size >= this.settings.probes) return undefined;
+    }
+    const permit = { leaseUntil: now + this.settings.probeLease };
+    probes.add(permit);
+    return permit;
+  }
+
+  /** Open to half-open follows from the time alone; the timer only makes it visible sooner. */
+  #poll(): void {
+    const inner = this.#inner;
+    if (inner.state === 'open' && inner.until <= this.#clock.now()) {
+      this.#enter({ state: 'half-open', probes: new Set(), successes: 0 });
+    }
+  }
+
+  #recordByHand(outcome: 'success' | 'failure'): void {
+    this.#poll();
+    this.#count(outcome);
+    const inner = this.#inner;
+    if (inner.state === 'closed') this.#record(outcome, false, this.#clock.now());
+    else if (inner.state === 'half-open') this.#decide(inner, outcome, false);
+  }
+
+  #record(outcome: 'success' | 'failure', slow: boolean, now: number): void {
+    const failed = outcome === 'failure';
+    this.#successes = failed ? 0 : this.#successes + 1;
+    this.#window.record(failed, slow, now);
+    if ((failed || slow) && this.#window.tripped(now)) {
+      this.#open(this.#window.counts(now).failures);
+    }
+  }
+
+  #decide(inner: Inner & { state: 'half-open' }, outcome: BreakerOutcome, slow: boolean): void {
+    if (outcome === 'ignored') return;
+    if (outcome === 'failure' || slow) {
+      this.#successes = 0;
+      this.#open(1);
+    } else {
+      this.#successes++;
+      if (++inner.successes >= this.settings.successThreshold) this.#close();
+    }
+  }
+
+  #open(failureCount: number, age = 0): void {
+    const { openDuration, openBackoff, maxOpenDuration } = this.settings;
+    const now = this.#clock.now();
+    if (this.#inner.state === 'closed') this.#brokenAt = now - age;
+    const duration = Math.min(openDuration * openBackoff ** this.#openings, maxOpenDuration);
+    this.#openings++;
+    this.#openedAtWall = this.#clock.wallTime() - age;
+    const next: Inner = { state: 'open', until: now + duration - age, failureCount };
+    this.#enter(next);
+    // A listener may have moved it on already.
+    if (this.#inner === next) {
+      this.#timer = this.#clock.setTimer(next.until - now, () => this.#poll());
+    }
+  }
+
+  #close(): void {
+    const seconds = (this.#clock.now() - this.#brokenAt) / 1000;
+    const recovered = this.#openings > 0;
+    this.#window.reset();
+    this.#openings = 0;
+    this.#enter(closed());
+    if (recovered) {
+      instruments().breakerRecoveryDuration.record(seconds, { [ATTR.dependency]: this.name });
+    }
+  }
+
+  #enter(next: Inner): void {
+    const from = this.#inner.state;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#inner = next;
+    const change = { [ATTR.dependency]: this.name, [ATTR.from]: from, [ATTR.to]: next.state };
+    instruments().breakerTransitions.add(1, change);
+    const severity = next.state === 'closed' || next.state === 'half-open' ? 'info' : 'warn';
+    emitEvent(EVENT.breakerStateChanged, severity, change);
+    this.#tell(next.state);
+  }
+
+  #count(outcome: string): void {
+    const meters = instruments();
+    if (meters.enabled) meters.breakerCalls.add(1, this.#attributes[outcome]);
+  }
+
+  #tell(event: BreakerEvent): void {
+    const listeners = this.#listeners.get(event);
+    if (listeners === undefined) return;
+    for (const listener of listeners) {
+      try {
+        listener(this);
+      } catch (error) {
+        diag.error(`circuit breaker "${this.name}": a listener of "${event}" threw`, error);
+      }
+    }
+  }
+}
+
+const closed = (): Inner => ({
+  state: 'closed',
+  permit: { leaseUntil: Number.POSITIVE_INFINITY },
+});
+
+const withoutStack = <T>(make: () => T): T => {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    return make();
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+};

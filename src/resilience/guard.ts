@@ -1,0 +1,285 @@
+/**
+ * @module
+ * The inner part of a pipeline: everything between the cache and the work. One function walks
+ * a call through the policies, so that whatever was taken is given back in one place.
+ */
+import { emitEvent, instruments } from '../telemetry/instruments.ts';
+import { ATTR, EVENT } from '../telemetry/signals.ts';
+import type { Work } from './attempt.ts';
+import { Bulkhead } from './bulkhead.ts';
+import { Call, type CallEnvironment, FailedResult, failureOf } from './call.ts';
+import { type BreakerOutcome, type BreakerPermit, CircuitBreaker } from './circuit-breaker.ts';
+import { type Clock, type Random, sleep, systemClock } from './clock.ts';
+import { currentDeadline, Deadline } from './deadline.ts';
+import {
+  type Classifier,
+  classify,
+  createFailure,
+  type Failure,
+  ResilienceError,
+} from './failure.ts';
+import { Hedge } from './hedge.ts';
+import type { PolicySettings, Priority } from './policy.ts';
+import { RateLimiter } from './rate-limiter.ts';
+import { mayRepeat, Retry } from './retry.ts';
+import { RetryBudget } from './retry-budget.ts';
+import { ExpiryQueue } from './timeout.ts';
+
+/** What can be injected and added in code; the settings themselves are plain data. */
+export interface PipelineOptions {
+  /** Default: the process's monotonic clock. */
+  readonly clock?: Clock;
+  /** Default: `Math.random`. */
+  readonly random?: Random;
+  /** Put in front of the built-in classification of what was thrown. */
+  readonly classifier?: Classifier;
+  /**
+   * Finds the failure in a result that is one, such as a 429 told in a payload. A result of
+   * weight `throttled` or `infrastructure` is retried as an error would be; in the end the
+   * result itself is the answer, and is not cached.
+   */
+  readonly classifyResult?: (result: unknown) => Failure | undefined;
+}
+
+/** What can differ from call to call. */
+export interface CallOptions<T> {
+  /** Cancels the call: it rejects at once with the signal's reason and counts as cancelled. */
+  readonly signal?: AbortSignal;
+  /** An earlier end than the settings give. One that is in force around the call is found by itself. */
+  readonly deadline?: Deadline;
+  /**
+   * Whether executing the work twice does no harm. Default true: who sets a retry or a hedge
+   * says so. With false, only what was never sent or was refused is repeated, and an answer
+   * that got lost is reported as `OUTCOME_UNKNOWN`.
+   */
+  readonly idempotent?: boolean;
+  /** Key of the rate limit, such as the principal. Default: one bucket for all calls. */
+  readonly rateLimitKey?: string;
+  /** Identity of the answer (`cacheKey`), principal included. Without one nothing is cached. */
+  readonly cacheKey?: string;
+  /** False asks for a new answer; it is put into the cache all the same. Default true. */
+  readonly useCache?: boolean;
+  /** Instead of the pipeline's own `classifyResult`. */
+  readonly classifyResult?: (result: T) => Failure | undefined;
+  /** Default `interactive`. */
+  readonly priority?: Priority;
+  /**
+   * Gives a lesser answer when the call failed in a way that passes by itself; undefined means
+   * that there is none. Tried after a stale answer that is still allowed, never cached.
+   */
+  readonly fallback?: (failure: Failure) => T | undefined | PromiseLike<T | undefined>;
+}
+
+/** The live policies of one dependency, without cache and fallback. */
+export class Guard {
+  readonly name: string;
+  readonly rateLimiter: RateLimiter | undefined;
+  readonly bulkhead: Bulkhead | undefined;
+  readonly breaker: CircuitBreaker | undefined;
+  readonly retry: Retry | undefined;
+  readonly hedge: Hedge | undefined;
+  readonly #budget: RetryBudget | undefined;
+  readonly #callBreaker: CircuitBreaker | undefined;
+  readonly #clock: Clock;
+  readonly #limit: number | undefined;
+  readonly #classifyResult: PipelineOptions['classifyResult'];
+  readonly #env: CallEnvironment;
+
+  /** @param settings checked and resolved by `Pipeline` */
+  constructor(name: string, settings: PolicySettings, options: PipelineOptions) {
+    const { deadline, timeout, rateLimit, bulkhead, breaker, retry, hedge } = settings;
+    const clock = options.clock ?? systemClock;
+    const env = { clock };
+    this.name = name;
+    this.#clock = clock;
+    this.#limit = deadline;
+    this.rateLimiter = rateLimit ? new RateLimiter(name, rateLimit, env) : undefined;
+    this.bulkhead = bulkhead ? new Bulkhead(name, bulkhead, env) : undefined;
+    this.retry = retry ? new Retry(retry, options) : undefined;
+    this.hedge = hedge ? new Hedge(hedge) : undefined;
+    // A probe may take as long as a call may: a shorter lease would never let one decide.
+    const probeLease = deadline ?? (retry ? undefined : timeout);
+    this.breaker = breaker
+      ? new CircuitBreaker(name, probeLease ? { probeLease, ...breaker } : breaker, env)
+      : undefined;
+    const perAttempt = breaker ? breaker.scope === 'attempt' : false;
+    this.#callBreaker = perAttempt ? undefined : this.breaker;
+    this.#budget = this.retry ? this.retry.budget : hedge ? new RetryBudget() : undefined;
+    const { classifier } = options;
+    this.#classifyResult = options.classifyResult;
+    const classifyOptions = { ...(classifier && { classifier }), wallTime: () => clock.wallTime() };
+    this.#env = {
+      name,
+      clock,
+      expiry: timeout === undefined ? undefined : new ExpiryQueue(clock, timeout),
+      timeout: timeout ?? Number.POSITIVE_INFINITY,
+      attemptBreaker: perAttempt ? this.breaker : undefined,
+      classify: (error) => classify(error, classifyOptions),
+      release: () => this.bulkhead?.release(),
+    };
+  }
+
+  /** A new call, with the earliest of the deadlines that hold for it. */
+  call<T>(options: CallOptions<T>): Call<T> {
+    const { signal, classifyResult = this.#classifyResult } = options;
+    return new Call<T>(this.#env, this.#deadline(options), signal, classifyResult);
+  }
+
+  classify(error: unknown): Failure {
+    return this.#env.classify(error);
+  }
+
+  destroy(): void {
+    this.breaker?.destroy();
+    this.bulkhead?.destroy();
+    this.#env.expiry?.destroy();
+  }
+
+  /** Walks the call through the policies; see `Pipeline.execute` for what it throws. */
+  async run<T>(call: Call<T>, work: Work<T>, options: CallOptions<T>): Promise<T> {
+    const { signal, idempotent = true } = options;
+    if (signal?.aborted) throw signal.reason;
+    if (call.deadline?.expired) throw call.timedOut('deadline');
+    const { rateLimiter, bulkhead } = this;
+    if (rateLimiter && rateLimiter.tryTake(options.rateLimitKey) !== 0) {
+      await rateLimiter.take(options.rateLimitKey, waiting(call, options));
+    }
+    if (bulkhead) {
+      if (!bulkhead.tryAcquire(options.priority)) await bulkhead.acquire(waiting(call, options));
+      call.holdsPlace = true;
+    }
+    const breaker = this.#callBreaker;
+    let permit: BreakerPermit | undefined;
+    let outcome: BreakerOutcome = 'ignored';
+    let started = 0;
+    try {
+      if (breaker) {
+        permit = breaker.tryAcquire();
+        if (permit === undefined) throw breaker.refuse();
+        started = breaker.timed ? this.#clock.now() : 0;
+      }
+      this.#budget?.onCall(this.#clock.now());
+      let previousDelay = 0;
+      let previousError: unknown;
+      for (let round = 1; ; round++) {
+        try {
+          const value = await (this.hedge && idempotent
+            ? this.#race(this.hedge, call, work, round > 1)
+            : call.launch(work));
+          outcome = 'success';
+          return value;
+        } catch (error) {
+          if (signal?.aborted) throw signal.reason;
+          const failure = this.#env.classify(failureOf(error));
+          // A breaker that opens between two attempts ends the call, and says less than they did.
+          const tripped = this.breaker?.refused(error) === true;
+          const next = tripped
+            ? undefined
+            : this.#next(failure, call, round, idempotent, previousDelay);
+          if (next === undefined) {
+            outcome = failure.weight === 'infrastructure' ? 'failure' : 'ignored';
+            if (error instanceof FailedResult) {
+              call.resultFailure = failure;
+              return error.value as T;
+            }
+            const last = tripped && round > 1 ? previousError : error;
+            throw mayRepeat(failure, idempotent) || failure.delivery !== 'lost'
+              ? last
+              : outcomeUnknown(this.name, failure, last);
+          }
+          previousDelay = next;
+          previousError = error;
+          await sleep(this.#clock, next, signal);
+        }
+      }
+    } finally {
+      if (permit) breaker?.settle(permit, outcome, started);
+      call.end();
+    }
+  }
+
+  /** Milliseconds until the next attempt, announced; undefined when there is none. */
+  #next<T>(
+    failure: Failure,
+    call: Call<T>,
+    round: number,
+    idempotent: boolean,
+    previousDelay: number,
+  ): number | undefined {
+    const decision = this.retry?.decide({
+      failure,
+      attempt: round,
+      idempotent,
+      remaining: call.deadline?.remaining() ?? Number.POSITIVE_INFINITY,
+      previousDelay,
+      now: this.#clock.now(),
+    });
+    if (typeof decision === 'number') {
+      emitEvent(EVENT.retryScheduled, 'info', {
+        [ATTR.dependency]: this.name,
+        [ATTR.attempt]: round + 1,
+        [ATTR.delay]: decision / 1000,
+        [ATTR.failureCode]: failure.code,
+      });
+      return decision;
+    }
+    if (decision === 'budget') {
+      const outcome = { [ATTR.dependency]: this.name, [ATTR.outcome]: 'budget_exhausted' };
+      instruments().retryAttempts.add(1, outcome);
+    }
+    return undefined;
+  }
+
+  #race<T>(hedge: Hedge, call: Call<T>, work: Work<T>, retry: boolean): Promise<T> {
+    const counted = (outcome: string) =>
+      instruments().hedges.add(1, { [ATTR.dependency]: this.name, [ATTR.outcome]: outcome });
+    let first = true;
+    return hedge.race<T>({
+      clock: this.#clock,
+      launch: () => {
+        const racer = call.launchRacer(work, retry && first);
+        first = false;
+        return racer;
+      },
+      mayHedge: () => {
+        const may = this.#budget?.tryTake(this.#clock.now()) ?? true;
+        if (!may) counted('budget_exhausted');
+        return may;
+      },
+      isFatal: (error) => {
+        const { retryable } = this.#env.classify(failureOf(error));
+        return !retryable || call.callerSignal?.aborted === true;
+      },
+      onHedge: (outcome) => {
+        counted(outcome);
+        if (outcome === 'won') emitEvent(EVENT.hedgeWon, 'info', { [ATTR.dependency]: this.name });
+      },
+    });
+  }
+
+  /** The earliest of the settings' deadline, the caller's, and that of the call around this one. */
+  #deadline<T>(options: CallOptions<T>): Deadline | undefined {
+    let earliest = options.deadline;
+    const outer = currentDeadline();
+    if (outer !== undefined && outer.at < (earliest?.at ?? Number.POSITIVE_INFINITY)) {
+      earliest = outer;
+    }
+    if (this.#limit !== undefined) {
+      const own = this.#clock.now() + this.#limit;
+      if (own < (earliest?.at ?? Number.POSITIVE_INFINITY))
+        earliest = new Deadline(own, this.#clock);
+    }
+    return earliest?.at === Number.POSITIVE_INFINITY ? undefined : earliest;
+  }
+}
+
+const waiting = <T>(call: Call<T>, options: CallOptions<T>) => ({
+  ...(options.signal && { signal: options.signal }),
+  ...(call.deadline && { deadline: call.deadline }),
+  ...(options.priority && { priority: options.priority }),
+});
+
+const outcomeUnknown = (name: string, failure: Failure, cause: unknown): ResilienceError => {
+  const message = `the answer of "${name}" was lost (${failure.code}): the work may have been done`;
+  return new ResilienceError(createFailure('OUTCOME_UNKNOWN', { message, cause }));
+};

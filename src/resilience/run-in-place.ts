@@ -1,0 +1,73 @@
+/**
+ * @module
+ * Runs work that holds a place of a bulkhead. Internal to the bulkhead.
+ */
+import type { Clock } from './clock.ts';
+import { classify } from './failure.ts';
+
+/** Where the place came from. */
+interface Places {
+  release(rtt?: number, dropped?: boolean): void;
+}
+
+/** What runs in a place; the signal is that of its caller. */
+export type PlacedWork<T> = (signal: AbortSignal | undefined) => T | PromiseLike<T>;
+
+/**
+ * Runs `work` and gives its place back when it has really ended. The caller hears of an abort
+ * at once, however long the work goes on.
+ *
+ * @param clock to measure the work with, if somebody wants to learn from it
+ */
+export const runInPlace = <T>(
+  places: Places,
+  work: PlacedWork<T>,
+  signal: AbortSignal | undefined,
+  clock: Clock | undefined,
+): Promise<T> => {
+  const running = clock ? measure(places, work, signal, clock) : hold(places, work, signal);
+  return signal === undefined ? running : orAborted(running, signal);
+};
+
+const hold = async <T>(
+  places: Places,
+  work: PlacedWork<T>,
+  signal: AbortSignal | undefined,
+): Promise<T> => {
+  try {
+    return await work(signal);
+  } finally {
+    places.release();
+  }
+};
+
+const measure = async <T>(
+  places: Places,
+  work: PlacedWork<T>,
+  signal: AbortSignal | undefined,
+  clock: Clock,
+): Promise<T> => {
+  const started = clock.now();
+  let dropped: boolean | undefined;
+  try {
+    const value = await work(signal);
+    dropped = false;
+    return value;
+  } catch (error) {
+    const { source, weight } = classify(error);
+    if (source === 'timeout' || weight === 'throttled') dropped = true;
+    throw error;
+  } finally {
+    // What the caller cut short, or what failed otherwise, says nothing of the capacity.
+    if (dropped === undefined || signal?.aborted) places.release();
+    else places.release(clock.now() - started, dropped);
+  }
+};
+
+const orAborted = <T>(running: Promise<T>, signal: AbortSignal): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    const stop = () => signal.removeEventListener('abort', onAbort);
+    running.then(resolve, reject).finally(stop);
+  });
