@@ -1,0 +1,158 @@
+/**
+ * @module
+ * Our tools on the SDK's low-level server. The SDK's own way to register a tool would lose
+ * what it does not know of a result; here results pass through whole.
+ */
+import type { AuthInfo } from '@modelcontextprotocol/sdk/server/auth/types.js';
+import { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js';
+import {
+  type JSONRPCRequest,
+  ListToolsRequestSchema,
+  type ServerNotification,
+  type ServerRequest,
+  type ServerResult,
+} from '@modelcontextprotocol/sdk/types.js';
+import { CODE, JsonRpcError } from './jsonrpc.ts';
+import type { KnownNames } from './operation.ts';
+import type { Tool, ToolContext, ToolResult } from './tool.ts';
+import { checkResult, internalError, invalidInput, thrownToResult } from './tool-failure.ts';
+import { describeTool, type ListedTool } from './tool-schema.ts';
+
+/** What a server is made of. */
+export interface ServerDefinition {
+  readonly name: string;
+  readonly version: string;
+  /** Shown to the model: what the server is for and how its tools belong together. */
+  readonly instructions?: string;
+  /** Listed in this order. Names must be unique. */
+  readonly tools: readonly Tool[];
+  /** Result for what a handler threw. Default: its message and a structured failure. */
+  readonly toErrorResult?: (error: unknown, tool: Tool) => ToolResult;
+}
+
+/** Makes a server for one session; a server is never shared between two. */
+export interface ServerFactory {
+  (): Server;
+  /** Names that telemetry may record as they are. */
+  readonly known?: KnownNames;
+}
+
+type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
+
+/** Who calls, if the door authenticates: `AuthInfo.extra.principal`, else the client's id. */
+export const principalOf = (authInfo: AuthInfo | undefined): string | undefined => {
+  const principal = authInfo?.extra?.principal;
+  return typeof principal === 'string' ? principal : authInfo?.clientId;
+};
+
+/** Progress of one call: only if the client asked, only while it waits, only forward (2025-11-25, basic/utilities/progress). */
+const progressOf = (extra: Extra, isRunning: () => boolean): ToolContext['progress'] => {
+  const progressToken = extra._meta?.progressToken;
+  if (progressToken === undefined) return () => {};
+  let last = Number.NEGATIVE_INFINITY;
+  return (progress, total, message) => {
+    if (!isRunning() || !(progress > last)) return;
+    last = progress;
+    const params = {
+      progressToken,
+      progress,
+      ...(total !== undefined && { total }),
+      ...(message !== undefined && { message }),
+    };
+    // Progress is a courtesy: a client that has gone is noticed elsewhere.
+    extra.sendNotification({ method: 'notifications/progress', params }).catch(() => {});
+  };
+};
+
+const callTool = async (
+  tool: Tool,
+  params: Readonly<Record<string, unknown>>,
+  extra: Extra,
+  definition: ServerDefinition,
+): Promise<ToolResult> => {
+  const principal = principalOf(extra.authInfo);
+  let running = true;
+  try {
+    const input = await tool.inputSchema.safeParseAsync(params.arguments ?? {});
+    if (!input.success) return invalidInput(tool.name, input.error);
+    const result = await tool.handler(input.data, {
+      signal: extra.signal,
+      ...(extra.sessionId !== undefined && { sessionId: extra.sessionId }),
+      ...(principal !== undefined && { principal }),
+      ...(extra._meta && { meta: extra._meta }),
+      progress: progressOf(extra, () => running),
+    });
+    return await checkResult(tool, result);
+  } catch (error) {
+    try {
+      return (definition.toErrorResult ?? thrownToResult)(error, tool);
+    } catch {
+      return internalError(tool.name, 'failed, and describing the failure failed too');
+    }
+  } finally {
+    running = false;
+  }
+};
+
+/**
+ * Prepares a server: schemas are converted and names checked once, here; what it returns makes
+ * a server for each session.
+ *
+ * Throws a `TypeError` for a name that appears twice and for a schema that the protocol cannot
+ * carry (one that is no object, or that JSON Schema cannot express).
+ *
+ * @example
+ * ```ts
+ * const door = await serveHttp({ createServer: createServer({ name, version, tools }), port: 3000 });
+ * ```
+ */
+export const createServer = (definition: ServerDefinition): ServerFactory => {
+  const { name, version, instructions } = definition;
+  const tools = new Map<string, Tool>();
+  const listed: ListedTool[] = [];
+  for (const tool of definition.tools) {
+    if (tools.has(tool.name)) throw new TypeError(`two tools are called "${tool.name}"`);
+    tools.set(tool.name, tool);
+    listed.push(describeTool(tool));
+  }
+
+  const create = (): Server => {
+    const server = new Server(
+      { name, version },
+      { capabilities: { tools: {} }, ...(instructions !== undefined && { instructions }) },
+    );
+    server.setRequestHandler(ListToolsRequestSchema, (request) => {
+      if (request.params?.cursor !== undefined) {
+        throw new JsonRpcError(
+          CODE.invalidParams,
+          'Invalid cursor: all tools are on the first page; call tools/list without a cursor',
+        );
+      }
+      return { tools: listed } as unknown as ServerResult;
+    });
+    // Not setRequestHandler: for tools/call the SDK would parse the result and drop, or refuse,
+    // whatever it does not know.
+    server.fallbackRequestHandler = async (request: JSONRPCRequest, extra) => {
+      if (request.method !== 'tools/call') {
+        throw new JsonRpcError(CODE.methodNotFound, `Method not found: ${request.method}`);
+      }
+      const params = request.params ?? {};
+      const tool = typeof params.name === 'string' ? tools.get(params.name) : undefined;
+      if (!tool) {
+        const problem =
+          typeof params.name === 'string'
+            ? `Unknown tool: ${params.name}`
+            : 'params.name must be the name of a tool';
+        throw new JsonRpcError(
+          CODE.invalidParams,
+          `${problem}; tools/list tells the names that exist`,
+        );
+      }
+      const result = await callTool(tool, params, extra, definition);
+      return result as unknown as ServerResult;
+    };
+    return server;
+  };
+  return Object.assign(create, { known: { tools } });
+};

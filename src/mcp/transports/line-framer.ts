@@ -1,0 +1,80 @@
+/**
+ * @module
+ * Cuts a byte stream into lines (2025-11-25, basic/transports, "stdio": messages are delimited
+ * by newlines and contain none).
+ */
+
+/** A line without its end, or the reason why there is none. */
+export type Frame =
+  | { readonly kind: 'line'; readonly text: string }
+  | { readonly kind: 'too-long' }
+  | { readonly kind: 'not-utf8' };
+
+const NEWLINE = 0x0a;
+
+/**
+ * Holds at most `maxBytes` of an unfinished line, whatever the peer sends: the rest of a line
+ * that is longer is thrown away as it arrives, and the next line is read as if nothing had been.
+ */
+export class LineFramer {
+  readonly #maxBytes: number;
+  readonly #decoder = new TextDecoder('utf-8', { fatal: true });
+  // Pieces instead of one growing buffer: a line in n chunks costs n, not n squared.
+  #pieces: Uint8Array[] = [];
+  #bytes = 0;
+  #skipping = false;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** The lines that `chunk` completes, in order; empty ones are left out. */
+  push(chunk: Uint8Array): Frame[] {
+    const frames: Frame[] = [];
+    let start = 0;
+    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
+      this.#hold(chunk.subarray(start, end));
+      this.#finish(frames);
+      start = end + 1;
+    }
+    if (start < chunk.length) this.#hold(chunk.subarray(start));
+    return frames;
+  }
+
+  /** The last line, if the stream ended without a newline after it. */
+  end(): Frame[] {
+    const frames: Frame[] = [];
+    this.#finish(frames);
+    return frames;
+  }
+
+  #hold(piece: Uint8Array): void {
+    if (this.#skipping) return;
+    this.#bytes += piece.length;
+    if (this.#bytes > this.#maxBytes) {
+      this.#skipping = true;
+      this.#pieces = [];
+    } else if (piece.length > 0) {
+      this.#pieces.push(piece);
+    }
+  }
+
+  #finish(frames: Frame[]): void {
+    const [only, ...more] = this.#pieces;
+    const skipped = this.#skipping;
+    this.#pieces = [];
+    this.#bytes = 0;
+    this.#skipping = false;
+    if (skipped) {
+      frames.push({ kind: 'too-long' });
+    } else if (only) {
+      try {
+        const bytes = more.length === 0 ? only : Buffer.concat([only, ...more]);
+        const text = this.#decoder.decode(bytes).trim();
+        if (text !== '') frames.push({ kind: 'line', text });
+      } catch {
+        frames.push({ kind: 'not-utf8' });
+      }
+    }
+  }
+}
