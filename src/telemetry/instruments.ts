@@ -108,33 +108,41 @@ export const instruments = (): Instruments => {
 };
 
 /** The tracer of everything we emit. */
-export const tracer: Tracer = api.trace.getTracer(SCOPE, VERSION);
+export const tracer = (): Tracer => api.trace.getTracer(SCOPE, VERSION);
 
-/** Severity numbers of the log data model. */
-export const SEVERITY = { info: 9, warn: 13, error: 17 } as const;
+const SEVERITY = { info: 9, warn: 13, error: 17 } as const;
 
-// In API 1.9 logs are a package of their own, with the same shape; a named import would not link.
+// In API 1.9 logs are a package of their own; a named import would not link there.
 const logsApi = (api as Partial<Pick<typeof api, 'logs'>>).logs;
+let loggerFrom: unknown;
+let logger: ReturnType<NonNullable<typeof logsApi>['getLogger']> | undefined;
 
 /**
  * Emits one event of the contract: as a log record, and on `span` as well, since not every
  * trace store keeps logs. Never throws: telemetry does not change what a call answers.
  */
 export const emitEvent = (
-  name: (typeof EVENT)[keyof typeof EVENT],
+  eventName: (typeof EVENT)[keyof typeof EVENT],
   severity: keyof typeof SEVERITY,
   attributes: Attributes,
   span: Span | undefined = api.trace.getActiveSpan(),
 ): void => {
   try {
-    if (span?.isRecording()) span.addEvent(name, attributes);
-    logsApi?.getLogger(SCOPE, VERSION).emit({
-      eventName: name,
-      severityNumber: SEVERITY[severity] as number,
+    if (span?.isRecording()) span.addEvent(eventName, attributes);
+    const provider = logsApi?.getLoggerProvider();
+    if (provider !== loggerFrom) {
+      loggerFrom = provider;
+      logger = provider?.getLogger(SCOPE, VERSION);
+    }
+    const severityNumber: number = SEVERITY[severity];
+    if (!logger?.enabled({ severityNumber, eventName })) return;
+    logger.emit({
+      eventName,
+      severityNumber,
       severityText: severity.toUpperCase(),
       attributes: attributes as Record<string, string | number | boolean>,
     });
   } catch (error) {
-    api.diag.error(`${SCOPE}: event ${name} was not recorded`, error);
+    api.diag.error(`${SCOPE}: event ${eventName} was not recorded`, error);
   }
 };

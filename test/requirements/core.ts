@@ -222,6 +222,16 @@ export const requirements = {
       'imports go one way: resilience never imports from mcp, only start.ts the OTel SDK, only mcp the MCP SDK',
     source: 'design 2',
   },
+  'e2e.founding-story': {
+    promise:
+      'a real client sees retries, Retry-After, timeouts, an open breaker and its recovery, and the healthy tool is unaffected',
+    source: 'issue 2, done when; seeds/003',
+  },
+  'e2e.trace-and-metrics': {
+    promise:
+      'one trace from the client to the upstream, and the metrics of a known sequence of calls',
+    source: 'issue 2, done when',
+  },
   // Public reports
   L1: {
     promise: 'a probe result always decides half-open; thresholds do not apply there',

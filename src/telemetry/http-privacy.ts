@@ -1,0 +1,40 @@
+/**
+ * @module
+ * What the HTTP instrumentations must not record: the values in a query, which for a tool's
+ * upstream are the arguments of the call or an API key; and the exports of telemetry itself.
+ */
+import type { Span } from '@opentelemetry/api';
+
+const redactQuery = (query: string): string =>
+  query.replace(/([^?&=]+)(=[^&]*)?/g, (_, name: string, value?: string) =>
+    value === undefined ? 'REDACTED' : `${name}=REDACTED`,
+  );
+
+/** Replaces the values in the query of a URL; the names stay, they tell requests apart. */
+const redactUrl = (url: string): string => url.replace(/\?[^#]*/, redactQuery);
+
+/** Hook of the HTTP and undici instrumentations: rewrites the URL attributes of a new span. */
+const redactSpan = (span: Span): void => {
+  const { attributes } = span as Span & { attributes?: Record<string, unknown> };
+  const url = attributes?.['url.full'];
+  if (typeof url === 'string') span.setAttribute('url.full', redactUrl(url));
+  const query = attributes?.['url.query'];
+  if (typeof query === 'string') span.setAttribute('url.query', redactQuery(query));
+};
+
+/**
+ * Settings of the two HTTP instrumentations.
+ *
+ * @param isExport whether the request being made carries telemetry: it gets no span anyway,
+ *   but would count in the metrics of the HTTP client
+ */
+export const httpConfiguration = (isExport: () => boolean) => ({
+  '@opentelemetry/instrumentation-http': {
+    ignoreOutgoingRequestHook: isExport,
+    requestHook: redactSpan,
+  },
+  '@opentelemetry/instrumentation-undici': {
+    ignoreRequestHook: isExport,
+    requestHook: redactSpan,
+  },
+});

@@ -1,0 +1,98 @@
+/**
+ * @module
+ * Which tool calls what, under which policies: the defaults, what was set over them, and what
+ * holds in the end.
+ */
+import {
+  budgetRules,
+  overridePolicy,
+  type PolicySettings,
+  policyRules,
+} from '../resilience/policy.ts';
+import type { RetryBudgetSettings } from '../resilience/retry-budget.ts';
+import { check, resolve } from '../resilience/settings.ts';
+import { searchPolicy } from './search.ts';
+import { weatherPolicy } from './weather.ts';
+
+/** The policies of one tool. */
+export interface ToolPolicy {
+  /** Name of the tool. */
+  readonly tool: string;
+  /** Name of the pipeline, which is that of the dependency on every signal. */
+  readonly dependency: string;
+  readonly policy: PolicySettings;
+}
+
+/** Settings to lay over the defaults, by the name of the tool. */
+export type PolicyOverrides = Readonly<Record<string, PolicySettings>>;
+
+const DEFAULTS: readonly ToolPolicy[] = [
+  { tool: 'get_weather', dependency: 'weather-api', policy: weatherPolicy },
+  { tool: 'search', dependency: 'search-api', policy: searchPolicy },
+];
+
+/** A policy with the defaults of every group that is set, those that follow from others included. */
+const spelledOut = (policy: PolicySettings): PolicySettings => {
+  const { deadline, timeout, rateLimit, breaker, retry } = policy;
+  const derived: PolicySettings = {
+    ...policy,
+    ...(rateLimit && { rateLimit: { burst: rateLimit.limit, ...rateLimit } }),
+    ...(retry && { retry: { ...retry, budget: budgetOf(retry.budget) } }),
+  };
+  // A probe may take as long as the call.
+  const probeLease = deadline ?? (retry ? undefined : timeout);
+  const groups: Record<string, unknown> = { ...derived };
+  if (breaker && probeLease !== undefined) groups.breaker = { probeLease, ...breaker };
+  for (const [name, rule] of Object.entries(policyRules)) {
+    const group = groups[name];
+    if (rule.kind !== 'group' || typeof group !== 'object' || group === null) continue;
+    groups[name] = resolve(rule.rules, group, name);
+  }
+  return groups;
+};
+
+const isRecord = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const budgetOf = (budget: RetryBudgetSettings | false = {}): RetryBudgetSettings | false =>
+  budget === false ? false : resolve(budgetRules, budget, 'retry.budget');
+
+/**
+ * The policies to make pipelines from: the defaults of each tool with `overrides` over them.
+ *
+ * @throws Error for the name of a tool that has no policies, with those that have, and for
+ * settings that are wrong
+ */
+export const toolPolicies = (overrides: PolicyOverrides = {}): readonly ToolPolicy[] => {
+  const names = DEFAULTS.map(({ tool }) => tool);
+  for (const name of Object.keys(overrides)) {
+    if (!names.includes(name)) {
+      throw new Error(`no tool with policies is called "${name}": there are ${names.join(', ')}`);
+    }
+  }
+  return DEFAULTS.map(({ tool, dependency, policy }) => {
+    const override = Object.hasOwn(overrides, tool) ? overrides[tool] : undefined;
+    if (override === undefined) return { tool, dependency, policy };
+    const problems: string[] = [];
+    // Overrides may come out of a file: whether they are an object is part of the check.
+    const merged = isRecord(override) ? overridePolicy(policy, override) : override;
+    check(policyRules, merged, '', problems);
+    if (problems.length > 0) throw new Error(`policies of "${tool}": ${problems.join('; ')}`);
+    return { tool, dependency, policy: merged };
+  });
+};
+
+/**
+ * What holds for each tool with `overrides` laid over its defaults, every setting spelt out:
+ * for people to read.
+ *
+ * @throws Error as `toolPolicies` does
+ *
+ * @example
+ * ```ts
+ * for (const { tool, policy } of describePolicies({ search: { timeout: 3_000 } }))
+ *   console.error(tool, policy);
+ * ```
+ */
+export const describePolicies = (overrides: PolicyOverrides = {}): readonly ToolPolicy[] =>
+  toolPolicies(overrides).map((entry) => ({ ...entry, policy: spelledOut(entry.policy) }));
