@@ -3,7 +3,6 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: ['test/bench/**', 'node_modules/**'],
     // Child processes and loopback servers on a busy two-core machine; a bound against hanging, not a measurement.
     testTimeout: 60_000,
     hookTimeout: 60_000,

@@ -97,8 +97,17 @@ const show = (value: unknown): string =>
         ? 'null'
         : `a value of type ${Array.isArray(value) ? 'array' : typeof value}`;
 
-/** Collects into `problems` what is wrong with `value`; `path` names it in the texts. */
-export const check = (rules: Rules, value: unknown, path: string, problems: string[]): void => {
+/**
+ * Collects into `problems` what is wrong with `value`; `path` names it in the texts. With
+ * `partial`, what is required may be absent: it stands in the settings underneath.
+ */
+export const check = (
+  rules: Rules,
+  value: unknown,
+  path: string,
+  problems: string[],
+  options: { readonly partial?: boolean } = {},
+): void => {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     problems.push(`${path || 'settings'} must be an object, got ${show(value)}`);
     return;
@@ -112,11 +121,12 @@ export const check = (rules: Rules, value: unknown, path: string, problems: stri
     } else if (setting === undefined) {
       // As good as absent: what a caller gets who passes an option on.
     } else if (rule.kind === 'group') {
-      if (setting !== false) check(rule.rules, setting, at(name), problems);
+      if (setting !== false) check(rule.rules, setting, at(name), problems, options);
     } else if (!fits(rule, setting)) {
       problems.push(`${at(name)} must be ${allowed(rule)}, got ${show(setting)}`);
     }
   }
+  if (options.partial) return;
   for (const [name, rule] of Object.entries(rules)) {
     if (rule.kind === 'number' && rule.required && given[name] === undefined) {
       problems.push(`${at(name)} must be given: ${allowed(rule)}`);

@@ -207,6 +207,10 @@ export const requirements = {
     promise: 'after any mix of calls no timer, listener, permit or map entry is left',
     source: 'issue 2, done when',
   },
+  'pipeline.heap': {
+    promise: 'a million protected calls leave the heap where it was, and no listener, timer or map entry',
+    source: 'issue 2, done when',
+  },
   'pipeline.no-sdk': {
     promise:
       'everything works with no SDK registered, and instruments bind to one that is registered later',

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { afterEach, describe, expect, test } from 'vitest';
 import { Bulkhead, type BulkheadOptions } from '../../src/resilience/bulkhead.ts';
 import { Deadline } from '../../src/resilience/deadline.ts';
@@ -142,6 +143,23 @@ describe('places', () => {
     await expect(executed).rejects.toBe('at the grant');
     expect(ran).toBe(false);
     expect(bulkhead.stats().active).toBe(0);
+  });
+
+  test('however the wait ends, it leaves no listener on the signal', async () => {
+    const { clock, bulkhead } = setUp({ limit: 1, queue: 5, maxWait: 100 });
+    const { signal } = new AbortController();
+    bulkhead.tryAcquire();
+    const granted = bulkhead.acquire({ signal });
+    const timedOut = refusalOf(bulkhead.acquire({ signal }));
+    expect(getEventListeners(signal, 'abort')).toHaveLength(2);
+    bulkhead.release();
+    await granted;
+    await clock.advance(100);
+    await timedOut;
+    bulkhead.release();
+    await bulkhead.execute(() => 1, { signal });
+    await flush();
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
   });
 
   test('the limit can be changed while calls run', async () => {

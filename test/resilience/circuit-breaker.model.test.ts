@@ -53,9 +53,9 @@ const agree = (model: Model, real: Real) => {
   expect(real.breaker.state).toBe(model.state);
 };
 
-class Begin implements fc.Command<Model, Real> {
+class Begin implements fc.AsyncCommand<Model, Real> {
   check = () => true;
-  run(model: Model, real: Real) {
+  async run(model: Model, real: Real) {
     const now = real.clock.now();
     tick(model, now);
     const permit = real.breaker.tryAcquire();
@@ -75,7 +75,7 @@ class Begin implements fc.Command<Model, Real> {
   toString = () => 'begin';
 }
 
-class End implements fc.Command<Model, Real> {
+class End implements fc.AsyncCommand<Model, Real> {
   readonly which: number;
   readonly outcome: 'success' | 'failure' | 'ignored';
   readonly twice: boolean;
@@ -85,7 +85,7 @@ class End implements fc.Command<Model, Real> {
     this.twice = twice;
   }
   check = () => true;
-  run(model: Model, real: Real) {
+  async run(model: Model, real: Real) {
     const [call] = real.running.splice(this.which % Math.max(1, real.running.length), 1);
     if (!call) return;
     const now = real.clock.now();
@@ -108,7 +108,7 @@ class End implements fc.Command<Model, Real> {
   toString = () => `end(${this.which}, ${this.outcome}${this.twice ? ', twice' : ''})`;
 }
 
-class Wait implements fc.Command<Model, Real> {
+class Wait implements fc.AsyncCommand<Model, Real> {
   readonly ms: number;
   readonly blocked: boolean;
   constructor(ms: number, blocked: boolean) {
@@ -124,13 +124,13 @@ class Wait implements fc.Command<Model, Real> {
   toString = () => `wait(${this.ms}${this.blocked ? ', blocked' : ''})`;
 }
 
-class ByHand implements fc.Command<Model, Real> {
+class ByHand implements fc.AsyncCommand<Model, Real> {
   readonly what: 'reset' | 'isolate' | 'recordSuccess' | 'recordFailure' | 'wallStep';
   constructor(what: ByHand['what']) {
     this.what = what;
   }
   check = () => true;
-  run(model: Model, real: Real) {
+  async run(model: Model, real: Real) {
     const now = real.clock.now();
     tick(model, now);
     if (this.what === 'wallStep') real.clock.stepWallTime(-3_600_000);

@@ -163,8 +163,9 @@ test.each([
 });
 
 test('a program that is not there is unavailable for good, a file is not found', async () => {
+  const program = '/no/such/program';
   const missing = async () => {
-    const [error] = await once(spawn('no-such-program-anywhere'), 'error');
+    const [error] = await once(spawn(program), 'error');
     throw error;
   };
   expect(await failureOf(missing)).toMatchObject({

@@ -64,6 +64,18 @@ describe('tryTake', () => {
     );
   });
 
+  test('a wait that rounding would cut short is rounded up', () => {
+    // 1 + EPSILON - EPSILON / 2 is a tie, and so is the sum: both would be rounded down to 1.
+    const { limiter } = setUp({ limit: 1, interval: 1 + Number.EPSILON });
+    limiter.tryTake('', 0);
+    const now = Number.EPSILON / 2;
+    expect(limiter.tryTake('', now + limiter.tryTake('', now))).toBe(0);
+    // In seconds too: 1000 / 63 ms are not 1000 times a thousandth of that.
+    const wait = 1_000 / 63;
+    expect((wait / 1_000) * 1_000).toBeLessThan(wait);
+    expect(limiter.refusal(wait).failure.retryAfter).toBeGreaterThan(wait / 1_000);
+  });
+
   verifies('limiter.never-over', () => {
     const steps = fc.array(
       fc.tuple(fc.integer({ min: 0, max: 30 }), fc.double({ min: 0, max: 2_000, noNaN: true })),

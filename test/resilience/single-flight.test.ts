@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { SingleFlight } from '../../src/resilience/single-flight.ts';
@@ -74,6 +75,16 @@ describe('SingleFlight', () => {
     expect(flights.size).toBe(1);
     started[2]?.end.resolve('new');
     expect(await next.promise).toBe('new');
+  });
+
+  test('leaves no listener on the signals of its callers', async () => {
+    const { flights, started, start } = setUp();
+    const { signal } = new AbortController();
+    const calls = ['one', 'other'].map((key) => flights.run(key, signal, start).promise);
+    started[0]?.end.resolve('answer');
+    started[1]?.end.reject(new Error('down'));
+    await Promise.allSettled(calls);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
   });
 
   test('a signal that aborted before starts nothing', async () => {
