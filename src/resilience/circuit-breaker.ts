@@ -13,6 +13,7 @@ import { type Clock, systemClock, type Timer } from './clock.ts';
 import { classify, createFailure, type Failure, ResilienceError } from './failure.ts';
 import { createWindow, type FailureWindow } from './failure-window.ts';
 import { type BreakerSettings, breakerRules } from './policy.ts';
+import { rejected } from './rejected.ts';
 import { resolve } from './settings.ts';
 
 /** `isolated` is set by hand and left by hand. */
@@ -155,9 +156,12 @@ export class CircuitBreaker {
    *
    * @throws CircuitOpenError with code `CIRCUIT_OPEN` when the call is refused
    */
-  async execute<T>(work: () => T | PromiseLike<T>): Promise<T> {
+  execute<T>(work: () => T | PromiseLike<T>): Promise<T> {
     const permit = this.tryAcquire();
-    if (permit === undefined) throw this.refuse();
+    return permit === undefined ? rejected(this.refuse()) : this.#run(permit, work);
+  }
+
+  async #run<T>(permit: BreakerPermit, work: () => T | PromiseLike<T>): Promise<T> {
     const started = this.timed ? this.#clock.now() : 0;
     try {
       const value = await work();

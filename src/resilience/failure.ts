@@ -26,7 +26,6 @@ export {
   failureCodes,
   failureProfiles,
   failureToJSON,
-  isFailureCode,
 } from './failure-codes.ts';
 export {
   type Classifier,

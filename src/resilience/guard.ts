@@ -21,6 +21,7 @@ import {
 import { Hedge } from './hedge.ts';
 import type { PolicySettings, Priority } from './policy.ts';
 import { RateLimiter } from './rate-limiter.ts';
+import { rejected } from './rejected.ts';
 import { mayRepeat, Retry } from './retry.ts';
 import { RetryBudget } from './retry-budget.ts';
 import { ExpiryQueue } from './timeout.ts';
@@ -135,32 +136,58 @@ export class Guard {
     this.#env.expiry?.destroy();
   }
 
-  /** Walks the call through the policies; see `Pipeline.execute` for what it throws. */
-  async run<T>(call: Call<T>, work: Work<T>, options: CallOptions<T>): Promise<T> {
-    const { signal, idempotent = true } = options;
-    if (signal?.aborted) throw signal.reason;
-    if (call.deadline?.expired) throw call.timedOut('deadline');
-    const { rateLimiter, bulkhead } = this;
-    if (rateLimiter && rateLimiter.tryTake(options.rateLimitKey) !== 0) {
-      await rateLimiter.take(options.rateLimitKey, waiting(call, options));
+  /** Walks the call through the policies; see `Pipeline.execute` for what it rejects with. */
+  run<T>(call: Call<T>, work: Work<T>, options: CallOptions<T>): Promise<T> {
+    const { signal, rateLimitKey } = options;
+    if (signal?.aborted) return rejected(signal.reason);
+    if (call.deadline?.expired) return rejected(call.timedOut('deadline'));
+    const { rateLimiter } = this;
+    if (rateLimiter && rateLimiter.tryTake(rateLimitKey) !== 0) {
+      const turn = rateLimiter.take(rateLimitKey, waiting(call, options));
+      return turn.then(() => this.#enter(call, work, options));
     }
-    if (bulkhead) {
-      if (!bulkhead.tryAcquire(options.priority)) await bulkhead.acquire(waiting(call, options));
-      call.holdsPlace = true;
+    return this.#enter(call, work, options);
+  }
+
+  #enter<T>(call: Call<T>, work: Work<T>, options: CallOptions<T>): Promise<T> {
+    const { bulkhead } = this;
+    if (bulkhead && !bulkhead.tryAcquire(options.priority)) {
+      const place = bulkhead.acquire(waiting(call, options));
+      return place.then(() => this.#start(call, work, options));
+    }
+    return this.#start(call, work, options);
+  }
+
+  #start<T>(call: Call<T>, work: Work<T>, options: CallOptions<T>): Promise<T> {
+    call.holdsPlace = this.bulkhead !== undefined;
+    // After a wait the caller may have gone in the very turn in which the place was given.
+    if (options.signal?.aborted) {
+      call.end();
+      return rejected(options.signal.reason);
     }
     const breaker = this.#callBreaker;
-    let permit: BreakerPermit | undefined;
+    const permit = breaker?.tryAcquire();
+    if (breaker && permit === undefined) {
+      call.end();
+      return rejected(breaker.refuse());
+    }
+    return this.#attempts(call, work, options, permit);
+  }
+
+  async #attempts<T>(
+    call: Call<T>,
+    work: Work<T>,
+    options: CallOptions<T>,
+    permit: BreakerPermit | undefined,
+  ): Promise<T> {
+    const { signal, idempotent = true } = options;
+    const breaker = this.#callBreaker;
+    const started = breaker?.timed ? this.#clock.now() : 0;
     let outcome: BreakerOutcome = 'ignored';
-    let started = 0;
+    let previousDelay = 0;
+    let previousError: unknown;
+    this.#budget?.onCall(this.#clock.now());
     try {
-      if (breaker) {
-        permit = breaker.tryAcquire();
-        if (permit === undefined) throw breaker.refuse();
-        started = breaker.timed ? this.#clock.now() : 0;
-      }
-      this.#budget?.onCall(this.#clock.now());
-      let previousDelay = 0;
-      let previousError: unknown;
       for (let round = 1; ; round++) {
         try {
           const value = await (this.hedge && idempotent

@@ -7,7 +7,7 @@
 import { redact } from './redact.ts';
 
 /** Longest message of a failure, in UTF-16 units. */
-export const MAX_MESSAGE = 500;
+const MAX_MESSAGE = 500;
 
 /** What is read of a foreign text at most: redaction may shorten it, never lengthen it much. */
 const MAX_READ = 4_000;

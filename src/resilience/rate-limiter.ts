@@ -203,7 +203,9 @@ export class RateLimiter {
       cancelled: () => this.#serve(bucket),
       expired: (waiter) => {
         this.#serve(bucket);
+        if (!waiter.waiting) return;
         this.#turnAway(bucket, waiter);
+        this.#serve(bucket);
       },
     };
     const interactive = new WaitQueue();
@@ -211,12 +213,10 @@ export class RateLimiter {
   }
 
   #turnAway(bucket: KeyBucket, waiter: Waiter): void {
-    if (!waiter.waiting) return;
     const priority = waiter.queue === bucket.line?.background ? 'background' : 'interactive';
     // It stands in the line itself, hence the 0.
     const wait = this.#wait(bucket, this.#forward(this.#clock.now()), priority, 0);
     waiter.refuse(this.refusal(wait));
-    this.#serve(bucket);
   }
 
   /** Grants what is due, and sets the one timer of the line to when the next one is. */
@@ -233,11 +233,11 @@ export class RateLimiter {
         // Only a process that was blocked comes here after the deadline.
         if (waiter.deadline !== undefined && waiter.deadline.at < now) {
           this.#turnAway(bucket, waiter);
-          continue;
+        } else {
+          bucket.take();
+          this.#decisions.count('accepted');
+          waiter.grant();
         }
-        bucket.take();
-        this.#decisions.count('accepted');
-        waiter.grant();
         continue;
       }
       if (waiter === undefined || ready !== line.wakeAt) {

@@ -275,6 +275,19 @@ describe('take', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
+  test('a crowd past its deadline is turned away without a deep stack', async () => {
+    const { clock, limiter } = setUp({ limit: 1_000_000, interval: 1_000, maxWait: 60_000 });
+    while (limiter.tryTake() === 0);
+    const deadline = Deadline.after(100, clock);
+    const crowd = Array.from({ length: 20_000 }, () => limiter.take('', { deadline }));
+    const ends = Promise.allSettled(crowd);
+    clock.jump(1_000);
+    limiter.take();
+    await clock.advance(0);
+    expect((await ends).every(({ status }) => status === 'rejected')).toBe(true);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
   test('an abort ends the wait at once with its reason, and one before takes nothing', async () => {
     const { clock, limiter } = setUp({ limit: 1, interval: 1_000, maxWait: 60_000 });
     const reason = new Error('the user left');
