@@ -2,15 +2,17 @@
  * @module
  * The reference server as one process: telemetry, tools, a door, and an orderly end.
  */
-import { loadConfig } from './config.ts';
-import { failureResult } from './mcp/protect.ts';
+import { ConfigError, loadConfig } from './config.ts';
 import { createServer } from './mcp/server.ts';
 import { serveHttp } from './mcp/transports/http.ts';
 import { serveStdio } from './mcp/transports/stdio.ts';
-import { classify } from './resilience/failure.ts';
 import { PipelineRegistry } from './resilience/registry.ts';
 import { startTelemetry } from './telemetry/start.ts';
-import { createTools } from './tools/index.ts';
+import { createTools, describePolicies } from './tools/index.ts';
+import type { ToolPolicy } from './tools/policies.ts';
+import { DEFAULT_SEARCH_URL } from './tools/search.ts';
+import { baseUrl } from './tools/upstream.ts';
+import { DEFAULT_WEATHER_URL } from './tools/weather.ts';
 import { VERSION } from './version.ts';
 
 /** What to serve, and where. */
@@ -41,6 +43,39 @@ const INSTRUCTIONS =
 const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || /^127(\.\d+){3}$/.test(host);
 
+const UPSTREAMS = [
+  ['WEATHER_API_URL', DEFAULT_WEATHER_URL],
+  ['SEARCH_API_URL', DEFAULT_SEARCH_URL],
+] as const;
+
+/** Refuses base URLs that are none, all of them at once and before anything is started. */
+const checkUpstreams = (env: NodeJS.ProcessEnv): void => {
+  const problems: string[] = [];
+  for (const [variable, fallback] of UPSTREAMS) {
+    try {
+      baseUrl(env, variable, fallback);
+    } catch (error) {
+      problems.push(error instanceof Error ? error.message : String(error));
+    }
+  }
+  if (problems.length > 0) throw new ConfigError('the environment', problems);
+};
+
+const duration = (ms: number | undefined): string => {
+  if (ms === undefined) return 'no limit';
+  return ms % 1_000 === 0 ? `${ms / 1_000} s` : `${ms} ms`;
+};
+
+/** What holds for a tool in the end, so that a setting that was not taken is seen at once. */
+const limitsOf = ({ tool, dependency, policy }: ToolPolicy): string => {
+  const { timeout, deadline, retry } = policy;
+  const retries = retry ? (retry.maxRetries ?? 0) : 0;
+  return (
+    `${tool} calls ${dependency}: attempt timeout ${duration(timeout)}, ` +
+    `deadline ${duration(deadline)}, retries ${retries}`
+  );
+};
+
 /**
  * Starts serving.
  *
@@ -49,6 +84,7 @@ const isLoopback = (host: string): boolean =>
 export const serve = async (options: ServeOptions): Promise<Served> => {
   const { transport, host, port, env, say } = options;
   const config = loadConfig(options.configFile);
+  checkUpstreams(env);
   const telemetry = startTelemetry({ env });
   const registry = new PipelineRegistry();
   const create = createServer({
@@ -62,7 +98,6 @@ export const serve = async (options: ServeOptions): Promise<Served> => {
       snapshot: () => telemetry.snapshot(),
       destination: telemetry.destination,
     }),
-    toErrorResult: (error) => failureResult(classify(error)),
   });
   const end = async (close: () => Promise<void>): Promise<void> => {
     try {
@@ -74,23 +109,41 @@ export const serve = async (options: ServeOptions): Promise<Served> => {
     await telemetry.shutdown();
   };
 
+  const sayWhatHolds = (): void => {
+    for (const entry of describePolicies(config.tools)) say(limitsOf(entry));
+    say(`telemetry goes to ${telemetry.destination}`);
+  };
+
   if (transport === 'stdio') {
+    const { stdin } = process;
     const door = await serveStdio({
       createServer: create,
-      input: process.stdin,
+      input: stdin,
       output: options.stdout,
     });
     say('mcp-resilience serves MCP on stdio');
-    say(`telemetry goes to ${telemetry.destination}`);
-    return { ended: door.closed, close: () => end(() => door.close()) };
+    sayWhatHolds();
+    const close = async (): Promise<void> => {
+      // A client that has closed the input is not to be kept waiting. Otherwise nothing more is
+      // read, and what runs may finish, as if the client had closed it now.
+      if (stdin.readableEnded || stdin.destroyed) await door.close();
+      else stdin.destroy();
+      await door.closed;
+    };
+    return { ended: door.closed, close: () => end(close) };
   }
 
   const door = await serveHttp({ ...config.http, createServer: create, host, port });
   say(`mcp-resilience serves MCP at ${door.url}`);
   if (!isLoopback(host)) {
-    say(`warning: ${host} can be reached from other machines, and nothing asks who calls`);
+    say(
+      `warning: ${host} can be reached from other machines, and nothing asks who calls; ` +
+        'names that they call it by must stand in http.allowedHosts',
+    );
   }
-  say(`add it to a client:  claude mcp add --transport http mcp-resilience ${door.url}`);
-  say(`telemetry goes to ${telemetry.destination}`);
+  // "Any address" is one to listen on, not one to call.
+  const url = door.url.replace(/\/\/(?:0\.0\.0\.0|\[::\]):/, '//127.0.0.1:');
+  say(`add it to a client:  claude mcp add --transport http mcp-resilience ${url}`);
+  sayWhatHolds();
   return { ended: new Promise(() => {}), close: () => end(() => door.close()) };
 };

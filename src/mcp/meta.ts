@@ -3,10 +3,8 @@
  * What a tool result says about itself under `_meta`: how it came about, and the structured
  * failure when there is one.
  */
-import type { Failure } from '../resilience/failure.ts';
-
 /** `_meta` key of the structured failure: what a program reads where a model reads the text. */
-export const META_FAILURE = 'mcp-resilience/failure';
+export { FAILURE_KEY as META_FAILURE } from '../resilience/failure.ts';
 
 /** `_meta` key of the outcome, a `ToolOutcome`. */
 export const META_OUTCOME = 'mcp-resilience/outcome';
@@ -20,6 +18,3 @@ export type ToolOutcome = (typeof TOOL_OUTCOMES)[number];
 /** True for one of the six values, whoever sent it. */
 export const isToolOutcome = (value: unknown): value is ToolOutcome =>
   (TOOL_OUTCOMES as readonly unknown[]).includes(value);
-
-/** The failure as it goes over the wire: everything but what was thrown. */
-export const failureMeta = ({ cause: _cause, ...rest }: Failure): Record<string, unknown> => rest;

@@ -22,6 +22,7 @@ import * as semconv from '../telemetry/semconv.ts';
 import { ATTR } from '../telemetry/signals.ts';
 import { CODE } from './jsonrpc.ts';
 import { isToolOutcome, META_FAILURE, META_OUTCOME, type ToolOutcome } from './meta.ts';
+import { boundedCode, markServed, recordToolDuration } from './tool-duration.ts';
 
 /** Names that exist on this side; any other one that a client sends is recorded as `_other`. */
 export interface KnownNames {
@@ -64,18 +65,6 @@ const CALLER_FAULTS = new Set<number>([
   -32002,
   -32042,
 ]);
-
-/** Failure codes kept apart in metrics: those of a classifier, or of an upstream, are not bounded. */
-const MAX_FAILURE_CODES = 100;
-const failureCodes = new Set<string>();
-
-const boundedCode = (code: unknown): string | undefined => {
-  if (typeof code !== 'string' || code === '') return undefined;
-  if (failureCodes.has(code)) return code;
-  if (failureCodes.size >= MAX_FAILURE_CODES || code.length > 64) return semconv.VALUE_OTHER;
-  failureCodes.add(code);
-  return code;
-};
 
 const record = (value: unknown): Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
@@ -163,7 +152,7 @@ export class Operation {
       },
       facts.parent,
     );
-    this.context = trace.setSpan(facts.parent, this.#span);
+    this.context = trace.setSpan(markServed(facts.parent), this.#span);
   }
 
   /** The version that `initialize` agreed on is known only with its answer. */
@@ -194,7 +183,10 @@ export class Operation {
     const meters = instruments();
     if (meters.enabled) {
       meters.serverOperationDuration.record(seconds, { ...this.#metric, ...result }, this.context);
-      if (this.#tool) this.#recordTool(this.#tool, seconds, ending);
+      if (this.#tool) {
+        const failure = ending.failureCode ?? status ?? semconv.ERROR_TYPE_TOOL_ERROR;
+        recordToolDuration(this.#tool, seconds, outcome, failure, this.context);
+      }
     }
     this.#span.setAttributes({
       ...result,
@@ -207,25 +199,5 @@ export class Operation {
       this.#span.setStatus({ code: SpanStatusCode.ERROR, ...(message && { message }) });
     }
     this.#span.end();
-  }
-
-  #recordTool(tool: string, seconds: number, ending: Ending): void {
-    const { outcome } = ending;
-    const code = ending.failureCode ?? ending.status ?? semconv.ERROR_TYPE_TOOL_ERROR;
-    const errorType =
-      outcome === 'cancelled'
-        ? 'cancelled'
-        : outcome === 'error' || outcome === 'rejected'
-          ? code
-          : undefined;
-    instruments().toolDuration.record(
-      seconds,
-      {
-        [semconv.ATTR_GEN_AI_TOOL_NAME]: tool,
-        [ATTR.toolOutcome]: outcome,
-        ...(errorType && { [semconv.ATTR_ERROR_TYPE]: errorType }),
-      },
-      this.context,
-    );
   }
 }

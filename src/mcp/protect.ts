@@ -4,13 +4,16 @@
  * knows no SDK: a handler is a function of its arguments and of anything with a `signal`.
  */
 import { cacheKey } from '../resilience/cache.ts';
+import { systemClock } from '../resilience/clock.ts';
 import { describe } from '../resilience/describe.ts';
 import { createFailure, type Failure, failureToJSON } from '../resilience/failure.ts';
 import type { CallOptions } from '../resilience/guard.ts';
 import type { Outcome, Pipeline } from '../resilience/pipeline.ts';
 import type { Priority } from '../resilience/policy.ts';
+import { ERROR_TYPE_TOOL_ERROR } from '../telemetry/semconv.ts';
 import { META_FAILURE, META_OUTCOME, type ToolOutcome } from './meta.ts';
 import type { Tool, ToolAnnotations, ToolResult } from './tool.ts';
+import { boundedCode, recordsOwnDuration, recordToolDuration } from './tool-duration.ts';
 
 /** How a handler is protected. */
 export interface ProtectOptions<Input, Context = unknown> {
@@ -129,12 +132,18 @@ export const protect = <Arguments extends HandlerArguments, Result extends objec
       ...(options.useCache && { useCache: options.useCache(input) }),
       ...(fallback && { fallback: (failure: Failure) => fallback(input, failure) }),
     };
+    const started = recordsOwnDuration() ? systemClock.now() : undefined;
     const outcome = await pipeline.outcome<ToolResult>((call) => {
       // The signal is made when the handler reads it, not before.
       const inner = { ...context, attempt: call.attempt, deadline: call.deadline };
       Object.defineProperty(inner, 'signal', { enumerable: true, get: () => call.signal });
       return handler(...([...args.slice(0, -1), inner] as unknown as Arguments)) as never;
     }, callOptions);
+    if (started !== undefined) {
+      const seconds = (systemClock.now() - started) / 1_000;
+      const code = boundedCode(outcome.failure?.code) ?? ERROR_TYPE_TOOL_ERROR;
+      recordToolDuration(name, seconds, toolOutcome(outcome), code);
+    }
     return toResult(outcome) as Result;
   };
 };
@@ -164,9 +173,18 @@ export const failureResult = (failure: Failure): ToolResult => ({
   content: [{ type: 'text', text: describe(failure) }],
   _meta: {
     [META_FAILURE]: failureToJSON(failure),
-    [META_OUTCOME]: (REJECTIONS.has(failure.code) ? 'rejected' : 'error') satisfies ToolOutcome,
+    [META_OUTCOME]: REJECTIONS.has(failure.code) ? 'rejected' : 'error',
   },
 });
+
+const toolOutcome = (outcome: Outcome<ToolResult>): ToolOutcome => {
+  if (!outcome.ok) {
+    if (outcome.failure.code === 'CANCELLED') return 'cancelled';
+    return REJECTIONS.has(outcome.failure.code) ? 'rejected' : 'error';
+  }
+  if (outcome.source === 'call') return outcome.value.isError === true ? 'error' : 'success';
+  return outcome.failure === undefined ? 'cached' : 'degraded';
+};
 
 const toResult = (outcome: Outcome<ToolResult>): ToolResult => {
   if (!outcome.ok) {
@@ -182,7 +200,7 @@ const toResult = (outcome: Outcome<ToolResult>): ToolResult => {
   const lesser = failure !== undefined;
   const age = Math.round((outcome.age ?? 0) / 1000);
   const meta = {
-    [META_OUTCOME]: (lesser ? 'degraded' : 'cached') satisfies ToolOutcome,
+    [META_OUTCOME]: toolOutcome(outcome),
     ...(source !== 'fallback' && {
       from_cache: true,
       age_seconds: age,

@@ -4,15 +4,9 @@
  * never sees a protocol error (SEP-1303).
  */
 import type { z } from 'zod';
-import { type Failure, ResilienceError } from '../resilience/failure.ts';
-import { failureMeta, META_FAILURE } from './meta.ts';
+import { classify, createFailure } from '../resilience/failure.ts';
+import { failureResult } from './protect.ts';
 import type { Tool, ToolResult } from './tool.ts';
-
-const failed = (text: string, failure: Failure): ToolResult => ({
-  isError: true,
-  content: [{ type: 'text', text }],
-  _meta: { [META_FAILURE]: failureMeta(failure) },
-});
 
 const fieldOf = (path: readonly PropertyKey[]): string =>
   path
@@ -23,48 +17,21 @@ const fieldOf = (path: readonly PropertyKey[]): string =>
 /** Result for arguments that the tool's schema refuses: names each field and what is wrong. */
 export const invalidInput = (tool: string, error: z.ZodError): ToolResult => {
   const problems = error.issues.map(({ path, message }) => `${fieldOf(path)}: ${message}`);
-  const message = `Invalid input for ${tool}: ${problems.join('; ')}`;
-  const suggestion = `Correct ${[...new Set(error.issues.map(({ path }) => fieldOf(path)))].join(', ')} and call ${tool} again; tools/list shows its inputSchema.`;
-  return failed(`${message}. ${suggestion}`, {
-    code: 'INVALID_INPUT',
-    message,
-    severity: 'permanent',
-    source: 'validation',
-    weight: 'caller',
-    delivery: 'not_sent',
-    retryable: false,
-    suggestion,
-  });
+  const fields = [...new Set(error.issues.map(({ path }) => fieldOf(path)))].join(', ');
+  return failureResult(
+    createFailure('INVALID_INPUT', {
+      message: `invalid input for ${tool}: ${problems.join('; ')}`,
+      suggestion: `Correct ${fields} and call ${tool} again; tools/list shows its inputSchema.`,
+    }),
+  );
 };
 
 /** Result for a fault of the tool itself, which no other arguments will mend. */
-export const internalError = (tool: string, problem: string): ToolResult => {
-  const message = `The tool ${tool} ${problem}`;
-  const suggestion = 'This is a fault of the server. Do not repeat the call; report it.';
-  return failed(`${message}. ${suggestion}`, {
-    code: 'INTERNAL_ERROR',
-    message,
-    severity: 'permanent',
-    source: 'internal',
-    weight: 'caller',
-    delivery: 'answered',
-    retryable: false,
-    suggestion,
-  });
-};
+export const internalError = (tool: string, problem: string): ToolResult =>
+  failureResult(createFailure('INTERNAL_ERROR', { message: `the tool ${tool} ${problem}` }));
 
-/** Default of `toErrorResult`: the failure that a policy gave, else the message of the error. */
-export const thrownToResult = (error: unknown, tool: Tool): ToolResult => {
-  if (error instanceof ResilienceError) {
-    const { failure } = error;
-    const advice = failure.suggestion ? ` ${failure.suggestion}` : '';
-    return failed(`${failure.message}${advice}`, failure);
-  }
-  return internalError(
-    tool.name,
-    `failed: ${error instanceof Error ? error.message : String(error)}`,
-  );
-};
+/** Default of `toErrorResult`: what `classify` makes of it, in words for a model. */
+export const thrownToResult = (error: unknown): ToolResult => failureResult(classify(error));
 
 /**
  * The result itself if it keeps the tool's promises, else an internal error: a result that is

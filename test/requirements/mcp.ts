@@ -2,6 +2,16 @@ import type { Requirement } from '../requirements.ts';
 
 /** Server, transports, sessions, propagation. */
 export const requirements = {
+  'protect.sdk-server': {
+    promise:
+      "protect() guards a handler of the SDK's own server: marks, failures, cancellation and tool.duration",
+    source: 'design 1, the library; design 5',
+  },
+  'protect.annotations': {
+    promise: 'only what the annotations allow is repeated or cached',
+    source: 'design 5',
+  },
+
   'server.list': {
     promise:
       'tools/list shows every tool in the order given, with JSON Schema 2020-12, title, annotations and _meta',

@@ -1,0 +1,206 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import {
+  createPipeline,
+  type PolicySettings,
+  protect,
+  type ToolAnnotations,
+  type ToolResult,
+} from '../../src/index.ts';
+import { ManualClock } from '../fixtures/manual-clock.ts';
+import { startRecording } from '../fixtures/telemetry.ts';
+import { verifies } from '../fixtures/verifies.ts';
+
+const reset = () => Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' });
+const text = (value: string) => ({ content: [{ type: 'text' as const, text: value }] });
+
+/** A tool on the SDK's own server, behind protect(), called by the SDK's own client. */
+const setUp = async (
+  settings: PolicySettings,
+  annotations: ToolAnnotations,
+  work: (attempt: number, signal: AbortSignal) => Promise<ReturnType<typeof text>>,
+) => {
+  const clock = new ManualClock();
+  const pipeline = createPipeline('crm', settings, { clock, random: () => 0 });
+  const server = new McpServer({ name: 'own', version: '1.0.0' });
+  let calls = 0;
+  const handler = protect(
+    {
+      name: 'lookup',
+      pipeline,
+      annotations,
+      ...(annotations.destructiveHint === false && {
+        fallback: (input: { id: string }) => ({
+          content: [{ type: 'text', text: `no ${input.id}` }],
+        }),
+      }),
+    },
+    async ({ id }: { id: string }, extra: { signal: AbortSignal }) => {
+      expect(id).toBe('7');
+      return work(++calls, extra.signal);
+    },
+  );
+  server.registerTool('lookup', { inputSchema: { id: z.string() }, annotations }, handler);
+  const client = new Client({ name: 'test', version: '1.0.0' });
+  const [left, right] = InMemoryTransport.createLinkedPair();
+  await Promise.all([server.connect(left), client.connect(right)]);
+  const call = (options: { signal?: AbortSignal } = {}) =>
+    client.callTool(
+      { name: 'lookup', arguments: { id: '7' } },
+      undefined,
+      options,
+    ) as Promise<unknown> as Promise<ToolResult>;
+  return { clock, pipeline, call, calls: () => calls };
+};
+
+const readOnly = { readOnlyHint: true };
+
+describe('protect', () => {
+  verifies('protect.sdk-server', async () => {
+    const recording = startRecording();
+    try {
+      const settings: PolicySettings = {
+        breaker: { threshold: 1 },
+        cache: { ttl: 1_000, staleIfError: 1_000 },
+      };
+      let down = false;
+      const { clock, call, calls } = await setUp(
+        settings,
+        { ...readOnly, destructiveHint: false },
+        async () => {
+          if (down) throw reset();
+          return text('up');
+        },
+      );
+      expect((await call())._meta).toMatchObject({ from_cache: false });
+      const cached = await call();
+      expect(cached.content).toEqual([{ type: 'text', text: 'up' }]);
+      expect(cached._meta).toMatchObject({
+        from_cache: true,
+        age_seconds: 0,
+        'mcp-resilience/outcome': 'cached',
+      });
+      down = true;
+      await clock.advance(1_500);
+      const stale = await call();
+      expect(stale._meta).toMatchObject({
+        degraded: true,
+        age_seconds: 2,
+        'mcp-resilience/outcome': 'degraded',
+        'mcp-resilience/failure': { code: 'CONNECTION_RESET' },
+      });
+      expect(stale.content[1]?.text).toMatch(/^Note: this answer is 2 s old/);
+      await clock.advance(1_000);
+      const substitute = await call();
+      expect(substitute._meta).toMatchObject({
+        degraded: true,
+        reason: expect.stringMatching(/^CIRCUIT_OPEN: /),
+      });
+      expect(substitute.content).toEqual([
+        { type: 'text', text: 'no 7' },
+        {
+          type: 'text',
+          text: expect.stringMatching(/^Note: this is a substitute, not a live answer/),
+        },
+      ]);
+      expect(calls()).toBe(2);
+      const outcomes = (await recording.points('tool.duration')).map(({ attributes, value }) => [
+        attributes['gen_ai.tool.name'],
+        attributes['tool.outcome'],
+        value,
+      ]);
+      expect(outcomes).toEqual([
+        ['lookup', 'success', 1],
+        ['lookup', 'cached', 1],
+        ['lookup', 'degraded', 2],
+      ]);
+    } finally {
+      recording.stop();
+    }
+  });
+
+  verifies('protect.annotations', async () => {
+    const settings: PolicySettings = {
+      retry: { maxRetries: 2, baseDelay: 0 },
+      cache: { ttl: 1_000 },
+    };
+    const flaky = async (attempt: number) => {
+      if (attempt % 3 !== 0) throw reset();
+      return text('up');
+    };
+    const twice = async (annotations: ToolAnnotations) => {
+      const { clock, call, calls } = await setUp(settings, annotations, flaky);
+      const results: ToolResult[] = [];
+      for (let i = 0; i < 2; i++) {
+        const result = call();
+        await clock.advance(10);
+        results.push(await result);
+      }
+      const codes = results.map(
+        (result) =>
+          (result._meta?.['mcp-resilience/failure'] as { code: string } | undefined)?.code,
+      );
+      return [calls(), ...codes];
+    };
+    expect(await twice({ readOnlyHint: true })).toEqual([3, undefined, undefined]); // retried and cached
+    expect(await twice({ idempotentHint: true })).toEqual([6, undefined, undefined]); // retried only
+    expect(await twice({})).toEqual([2, 'OUTCOME_UNKNOWN', 'OUTCOME_UNKNOWN']); // neither
+  });
+
+  test('a result with isError is the tool speaking: no retry, no breaker, no cache', async () => {
+    const settings: PolicySettings = {
+      retry: {},
+      breaker: { threshold: 1 },
+      cache: { ttl: 1_000 },
+    };
+    const { pipeline, call, calls } = await setUp(settings, readOnly, async (attempt) => ({
+      ...text(`no such id (${attempt})`),
+      isError: true,
+    }));
+    for (let i = 1; i <= 3; i++) {
+      expect(await call()).toMatchObject({
+        isError: true,
+        content: [{ text: `no such id (${i})` }],
+      });
+    }
+    expect([calls(), pipeline.breaker?.state, pipeline.cache?.size]).toEqual([3, 'closed', 0]);
+  });
+
+  test("the client's cancellation reaches the handler, and is no failure", async () => {
+    const aborted = Promise.withResolvers<void>();
+    const started = Promise.withResolvers<void>();
+    const { pipeline, call } = await setUp(
+      { breaker: { threshold: 1 } },
+      readOnly,
+      async (_, signal) => {
+        signal.addEventListener('abort', () => aborted.resolve());
+        started.resolve();
+        return new Promise(() => {});
+      },
+    );
+    const controller = new AbortController();
+    const result = call({ signal: controller.signal });
+    await started.promise;
+    controller.abort('user');
+    await expect(result).rejects.toThrow();
+    await aborted.promise;
+    expect(pipeline.breaker?.toJSON()).toMatchObject({ state: 'closed', failureCount: 0 });
+  });
+
+  test('principals do not share answers', async () => {
+    const pipeline = createPipeline('crm', { cache: { ttl: 1_000 } });
+    let calls = 0;
+    const handler = protect(
+      { name: 'me', pipeline, annotations: readOnly },
+      async (_context: { principal?: string }) => text(`answer ${++calls}`),
+    );
+    const answers: unknown[] = [];
+    for (const principal of ['a', 'b', 'a']) {
+      answers.push((await handler({ principal })).content[0]?.text);
+    }
+    expect(answers).toEqual(['answer 1', 'answer 2', 'answer 1']);
+  });
+});
