@@ -5,28 +5,31 @@
  * once, each with its path and what is allowed.
  */
 import { readFileSync } from 'node:fs';
-import { type ParseError, parse, printParseErrorCode } from 'jsonc-parser';
-import { type HttpSettings, httpSettingsSchema } from './mcp/transports/http-settings.ts';
+import { type ParseError, parse, printParseErrorCode, visit } from 'jsonc-parser';
+import { readHttp } from './config-http.ts';
+import type { HttpSettings } from './mcp/transports/http-settings.ts';
 import { overridePolicy, type PolicySettings, policyRules } from './resilience/policy.ts';
 import { type PresetName, presets } from './resilience/presets.ts';
 import { check } from './resilience/settings.ts';
-import { describePolicies, type PolicyOverrides } from './tools/policies.ts';
+import { type PolicyOverrides, type ToolPolicy, toolPolicies } from './tools/policies.ts';
 
 /** What `serve` can be told in a file. */
 export interface Config {
-  /** Settings over the defaults of each tool; `preset` lays one of the presets underneath. */
+  /** Settings over the defaults of each tool, `preset` included: it lies between the two. */
   readonly tools: PolicyOverrides;
   readonly http: HttpSettings;
 }
 
-/** A configuration that cannot be used; the message names the file and every problem. */
+/** A configuration that cannot be used; the message names where it stands and every problem. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 
-  constructor(file: string, problems: readonly string[]) {
-    super([`${file} cannot be used:`, ...problems.map((problem) => `  - ${problem}`)].join('\n'));
+  constructor(where: string, problems: readonly string[]) {
+    super([`${where} cannot be used:`, ...problems.map((problem) => `  - ${problem}`)].join('\n'));
   }
 }
+
+const SYNTAX = { allowTrailingComma: true };
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -37,48 +40,79 @@ const positionOf = (text: string, offset: number): string => {
   return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
 };
 
+const readTool = (
+  { tool, policy }: ToolPolicy,
+  settings: Record<string, unknown>,
+  problems: string[],
+): PolicySettings => {
+  const path = `tools.${tool}`;
+  const { preset = undefined, ...own } = settings;
+  const isPreset = typeof preset === 'string' && Object.hasOwn(presets, preset);
+  if (preset !== undefined && !isPreset) {
+    const names = Object.keys(presets).map((name) => `"${name}"`);
+    problems.push(`${path}.preset must be one of ${names.join(', ')}`);
+  }
+  const base = isPreset ? presets[preset as PresetName] : {};
+  const override = overridePolicy(base, own as PolicySettings);
+  const merged = overridePolicy(policy, override);
+  const found: string[] = [];
+  check(policyRules, own, path, found, { partial: true });
+  // What a group needs may stand in the defaults, but has to stand somewhere.
+  check(policyRules, merged, path, found);
+  const { timeout = 0, deadline = Number.POSITIVE_INFINITY } = merged;
+  if (found.length === 0 && timeout > deadline) {
+    // It would never be reached, as if it had not been set.
+    found.push(
+      `${path}.timeout (${timeout} ms) must not be longer than ${path}.deadline (${deadline} ms): ` +
+        'an attempt is part of the call; set both',
+    );
+  }
+  problems.push(...new Set(found));
+  return override;
+};
+
 const readTools = (value: unknown, problems: string[]): PolicyOverrides => {
   if (value === undefined) return {};
   if (!isObject(value)) {
     problems.push('tools must be an object of tool names');
     return {};
   }
-  const known = describePolicies().map(({ tool }) => tool);
+  const known = toolPolicies();
   const tools: Record<string, PolicySettings> = {};
   for (const [tool, settings] of Object.entries(value)) {
-    const path = `tools.${tool}`;
-    if (!known.includes(tool)) {
-      problems.push(`${path} is no tool with policies; there are ${known.join(', ')}`);
-      continue;
+    const entry = known.find((candidate) => candidate.tool === tool);
+    if (entry === undefined) {
+      const names = known.map((candidate) => candidate.tool).join(', ');
+      problems.push(`tools.${tool} is no tool with policies; there are ${names}`);
+    } else if (isObject(settings)) {
+      tools[tool] = readTool(entry, settings, problems);
+    } else {
+      problems.push(`tools.${tool} must be an object of settings`);
     }
-    if (!isObject(settings)) {
-      problems.push(`${path} must be an object of settings`);
-      continue;
-    }
-    const { preset, ...rest } = settings;
-    if (preset !== undefined && !Object.hasOwn(presets, String(preset))) {
-      problems.push(`${path}.preset must be one of ${Object.keys(presets).join(', ')}`);
-    }
-    const before = problems.length;
-    check(policyRules, rest, path, problems, PARTIAL);
-    if (problems.length > before) continue;
-    const base = presets[preset as PresetName] ?? {};
-    tools[tool] = overridePolicy(base, rest as PolicySettings);
   }
   return tools;
 };
 
-const readHttp = (value: unknown, problems: string[]): HttpSettings => {
-  const parsed = httpSettingsSchema.partial().safeParse(value ?? {});
-  if (parsed.success) return (value ?? {}) as HttpSettings;
-  for (const { path, message } of parsed.error.issues) {
-    problems.push(`${['http', ...path].join('.')}: ${message}`);
-  }
-  return {};
-};
+/** `CloseBraceExpected` as people say it. */
+const inWords = (code: string): string =>
+  code.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).trim();
 
-/** A group over a default one need not repeat what is required of a whole one. */
-const PARTIAL = { partial: true };
+const repeatedKeys = (text: string): string[] => {
+  const seen = new Set<string>();
+  const problems: string[] = [];
+  visit(
+    text,
+    {
+      onObjectProperty: (property, offset, _length, _line, _column, pathOf) => {
+        const path = [...pathOf(), property].join('.');
+        if (seen.has(path)) problems.push(`${path} is given again at ${positionOf(text, offset)}`);
+        seen.add(path);
+      },
+    },
+    SYNTAX,
+  );
+  return problems;
+};
 
 /**
  * Reads a configuration.
@@ -88,9 +122,9 @@ const PARTIAL = { partial: true };
  */
 export const parseConfig = (text: string, name: string): Config => {
   const errors: ParseError[] = [];
-  const value: unknown = parse(text, errors, { allowTrailingComma: true });
+  const value: unknown = parse(text, errors, SYNTAX);
   const problems = errors.map(
-    ({ error, offset }) => `${printParseErrorCode(error)} at ${positionOf(text, offset)}`,
+    ({ error, offset }) => `${inWords(printParseErrorCode(error))} at ${positionOf(text, offset)}`,
   );
   if (problems.length > 0) throw new ConfigError(name, problems);
   if (!isObject(value)) throw new ConfigError(name, ['it must be a JSON object']);
@@ -99,9 +133,16 @@ export const parseConfig = (text: string, name: string): Config => {
       problems.push(`${key} is not known; known are tools, http`);
     }
   }
+  problems.push(...repeatedKeys(text));
   const config = { tools: readTools(value.tools, problems), http: readHttp(value.http, problems) };
   if (problems.length > 0) throw new ConfigError(name, problems);
   return config;
+};
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EISDIR: 'it is a directory',
+  EACCES: 'it may not be read',
 };
 
 /**
@@ -115,7 +156,9 @@ export const loadConfig = (file: string | undefined): Config => {
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    throw new ConfigError(file, [error instanceof Error ? error.message : String(error)]);
+    const { code = '', message } = error as NodeJS.ErrnoException;
+    throw new ConfigError(file, [REASONS[code] ?? message]);
   }
-  return parseConfig(text, file);
+  // Some editors put a byte order mark in front.
+  return parseConfig(text.replace(/^\uFEFF/, ''), file);
 };

@@ -63,6 +63,7 @@ export {
 export type { CallOptions, PipelineOptions } from './resilience/guard.ts';
 export { createPipeline, type Outcome, type Pipeline } from './resilience/pipeline.ts';
 export {
+  type AdaptiveLimitSettings,
   type BreakerSettings,
   type BulkheadSettings,
   type CacheSettings,

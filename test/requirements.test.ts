@@ -10,9 +10,9 @@ const files = readdirSync(testRoot, { recursive: true, encoding: 'utf8' })
 
 describe('requirements', () => {
   const proved = new Set(
-    files.flatMap((text) =>
-      [...text.matchAll(/\bverifies\(\s*'([^']+)'/g)].map((match) => match[1]),
-    ),
+    files
+      .flatMap((text) => [...text.matchAll(/\bverifies\(\s*(\[[^\]]*\]|'[^']+')/g)])
+      .flatMap(([, ids = '']) => [...ids.matchAll(/'([^']+)'/g)].map(([, id]) => id)),
   );
 
   test('every listed promise is proved by a test', () => {

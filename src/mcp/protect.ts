@@ -114,13 +114,10 @@ export const protect = <Arguments extends HandlerArguments, Result extends objec
     const principal = options.principal
       ? options.principal(context)
       : (context.principal ?? context.authInfo?.clientId);
-    const identity = () =>
-      cacheKey({
-        dependency: pipeline.name,
-        operation: name,
-        args: options.cacheInput ? options.cacheInput(input) : input,
-        ...(principal === undefined ? {} : { principal }),
-      });
+    const key =
+      readOnly && pipeline.cache
+        ? identityOf(pipeline.name, name, options.cacheInput?.(input) ?? input, principal)
+        : undefined;
     const { fallback } = options;
     const callOptions: CallOptions<ToolResult> = {
       idempotent,
@@ -128,7 +125,7 @@ export const protect = <Arguments extends HandlerArguments, Result extends objec
       ...(context.signal && { signal: context.signal }),
       ...(principal !== undefined && { rateLimitKey: principal }),
       ...(priority && { priority }),
-      ...(readOnly && pipeline.cache && { cacheKey: identity() }),
+      ...(key !== undefined && { cacheKey: key }),
       ...(options.useCache && { useCache: options.useCache(input) }),
       ...(fallback && { fallback: (failure: Failure) => fallback(input, failure) }),
     };
@@ -162,6 +159,20 @@ export const protectTool = <T extends Tool>(
     tool.handler as (...args: Parameters<T['handler']>) => ToolResult | Promise<ToolResult>,
   ),
 });
+
+/** Undefined for arguments that have no identity, such as a cycle: such a call is not cached. */
+const identityOf = (
+  dependency: string,
+  operation: string,
+  args: unknown,
+  principal: string | undefined,
+): string | undefined => {
+  try {
+    return cacheKey({ dependency, operation, args, ...(principal !== undefined && { principal }) });
+  } catch {
+    return undefined;
+  }
+};
 
 /** The failure that a result with `isError` is: the tool speaking, not the dependency failing. */
 const failureOfResult = (result: ToolResult): Failure | undefined =>

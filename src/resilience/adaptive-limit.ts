@@ -10,26 +10,8 @@
  * use). Their long-term average as the baseline was left out: under lasting overload it takes
  * the overload for normal and lets the limit grow without end.
  */
-import { count, type Rules, ratio, required, resolve } from './settings.ts';
-
-/** Bounds and temper of an adaptive limit. */
-export interface AdaptiveLimitSettings {
-  /** Never fewer than this, 1 to 100 000. Default 1. */
-  readonly min?: number;
-  /** Never more than this, 1 to 100 000, at least `min`. */
-  readonly max: number;
-  /** To start with. Default 10, or whichever of the bounds is nearer. */
-  readonly initial?: number;
-  /** Latency that is still good, as a multiple of the unloaded one, 1 to 5. Default 1.5. */
-  readonly tolerance?: number;
-}
-
-export const adaptiveLimitRules: Rules = {
-  min: count(1, 100_000, 1),
-  max: required(count(1, 100_000)),
-  initial: count(1, 100_000, 10),
-  tolerance: ratio(1, 5, 1.5),
-};
+import { type AdaptiveLimitSettings, adaptiveLimitRules } from './policy.ts';
+import { resolve } from './settings.ts';
 
 /** Fewest samples that a decision rests on. */
 const WINDOW = 16;

@@ -5,7 +5,7 @@
  */
 import { emitEvent, type Observed, observeMetrics, type Report } from '../telemetry/instruments.ts';
 import { ATTR, EVENT } from '../telemetry/signals.ts';
-import { AdaptiveLimit, type AdaptiveLimitSettings } from './adaptive-limit.ts';
+import { AdaptiveLimit } from './adaptive-limit.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { Decisions } from './decisions.ts';
 import { ResilienceError } from './failure.ts';
@@ -13,11 +13,6 @@ import { type BulkheadSettings, bulkheadRules, type Priority } from './policy.ts
 import { type PlacedWork, runInPlace } from './run-in-place.ts';
 import { resolve } from './settings.ts';
 import { Waiter, type WaitOptions, type WaitOwner, WaitQueue } from './wait-queue.ts';
-
-/** Settings of a bulkhead whose limit is a number, or follows the measured latency. */
-export type BulkheadOptions = Omit<BulkheadSettings, 'limit'> & {
-  readonly limit: number | AdaptiveLimitSettings;
-};
 
 /** Why a call got no place: on the event, and in the message of the error. */
 export type BulkheadRefusal = 'full' | 'timeout' | 'shed' | 'destroyed';
@@ -85,7 +80,7 @@ export class Bulkhead implements Observed {
    * @param name of the dependency; appears on every signal
    * @throws RangeError naming the setting, its range and the value given
    */
-  constructor(name: string, settings: BulkheadOptions, env: { clock?: Clock } = {}) {
+  constructor(name: string, settings: BulkheadSettings, env: { clock?: Clock } = {}) {
     const given = settings.limit;
     this.#adaptive =
       typeof given === 'object' ? new AdaptiveLimit(given, 'bulkhead.limit') : undefined;

@@ -34,8 +34,8 @@ export interface CallEnvironment {
   /** The breaker, when it counts attempts. */
   readonly attemptBreaker: CircuitBreaker | undefined;
   classify(error: unknown): Failure;
-  /** Gives the place in the bulkhead back. */
-  release(): void;
+  /** Gives the place in the bulkhead back, with what an adaptive limit learns from the call. */
+  release(rtt: number | undefined, dropped: boolean): void;
 }
 
 export class Call<T> implements AttemptHost {
@@ -47,6 +47,11 @@ export class Call<T> implements AttemptHost {
   /** Attempts started, hedges included. */
   attempts = 0;
   holdsPlace = false;
+  /** When its first attempt began, where somebody wants to know how long it took. */
+  startedAt: number | undefined = undefined;
+  succeeded = false;
+  /** Whether it failed because its dependency has too much to do. */
+  overloaded = false;
   /** The failure that the result itself tells of, if it does. */
   resultFailure: Failure | undefined = undefined;
   readonly #env: CallEnvironment;
@@ -187,7 +192,10 @@ export class Call<T> implements AttemptHost {
   #giveBack(): void {
     if (!this.#over || this.#working > 0 || !this.holdsPlace) return;
     this.holdsPlace = false;
-    this.#env.release();
+    // Only one undisturbed attempt tells how long the dependency takes.
+    const measured = this.startedAt !== undefined && this.succeeded && this.attempts === 1;
+    const rtt = measured ? this.clock.now() - (this.startedAt ?? 0) : undefined;
+    this.#env.release(rtt, this.overloaded);
   }
 }
 

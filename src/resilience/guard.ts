@@ -83,6 +83,7 @@ export class Guard {
   readonly #callBreaker: CircuitBreaker | undefined;
   readonly #clock: Clock;
   readonly #limit: number | undefined;
+  readonly #adaptive: boolean;
   readonly #classifyResult: PipelineOptions['classifyResult'];
   readonly #env: CallEnvironment;
 
@@ -96,6 +97,7 @@ export class Guard {
     this.#limit = deadline;
     this.rateLimiter = rateLimit ? new RateLimiter(name, rateLimit, env) : undefined;
     this.bulkhead = bulkhead ? new Bulkhead(name, bulkhead, env) : undefined;
+    this.#adaptive = bulkhead ? typeof bulkhead.limit === 'object' : false;
     this.retry = retry ? new Retry(retry, options) : undefined;
     this.hedge = hedge ? new Hedge(hedge) : undefined;
     // A probe may take as long as a call may: a shorter lease would never let one decide.
@@ -116,7 +118,7 @@ export class Guard {
       timeout: timeout ?? Number.POSITIVE_INFINITY,
       attemptBreaker: perAttempt ? this.breaker : undefined,
       classify: (error) => classify(error, classifyOptions),
-      release: () => this.bulkhead?.release(),
+      release: (rtt, dropped) => this.bulkhead?.release(rtt, dropped),
     };
   }
 
@@ -138,11 +140,11 @@ export class Guard {
 
   /** Walks the call through the policies; see `Pipeline.execute` for what it rejects with. */
   run<T>(call: Call<T>, work: Work<T>, options: CallOptions<T>): Promise<T> {
-    const { signal, rateLimitKey } = options;
+    const { signal, rateLimitKey, priority } = options;
     if (signal?.aborted) return rejected(signal.reason);
     if (call.deadline?.expired) return rejected(call.timedOut('deadline'));
     const { rateLimiter } = this;
-    if (rateLimiter && rateLimiter.tryTake(rateLimitKey) !== 0) {
+    if (rateLimiter && rateLimiter.tryTake(rateLimitKey, undefined, priority) !== 0) {
       const turn = rateLimiter.take(rateLimitKey, waiting(call, options));
       return turn.then(() => this.#enter(call, work, options));
     }
@@ -187,6 +189,7 @@ export class Guard {
     let previousDelay = 0;
     let previousError: unknown;
     this.#budget?.onCall(this.#clock.now());
+    if (this.#adaptive) call.startedAt = this.#clock.now();
     try {
       for (let round = 1; ; round++) {
         try {
@@ -194,6 +197,7 @@ export class Guard {
             ? this.#race(this.hedge, call, work, round > 1)
             : call.launch(work));
           outcome = 'success';
+          call.succeeded = true;
           return value;
         } catch (error) {
           if (signal?.aborted) throw signal.reason;
@@ -205,6 +209,7 @@ export class Guard {
             : this.#next(failure, call, round, idempotent, previousDelay);
           if (next === undefined) {
             outcome = failure.weight === 'infrastructure' ? 'failure' : 'ignored';
+            call.overloaded = failure.source === 'timeout' || failure.weight === 'throttled';
             if (error instanceof FailedResult) {
               call.resultFailure = failure;
               return error.value as T;

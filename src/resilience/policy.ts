@@ -6,7 +6,7 @@
  */
 import type { Jitter } from './backoff.ts';
 import type { RetryBudgetSettings } from './retry-budget.ts';
-import { count, ms, type Rules, ratio, required } from './settings.ts';
+import { count, ms, orGroup, type Rules, ratio, required } from './settings.ts';
 
 /** Who waits for the answer: under pressure background work is shed first. */
 export type Priority = 'interactive' | 'background';
@@ -25,10 +25,22 @@ export interface RateLimitSettings {
   readonly maxKeys?: number;
 }
 
+/** Bounds and temper of a limit that is found out from measured latency. */
+export interface AdaptiveLimitSettings {
+  /** Never fewer than this, 1 to 100 000. Default 1. */
+  readonly min?: number;
+  /** Never more than this, 1 to 100 000, at least `min`. */
+  readonly max: number;
+  /** To start with. Default 10, or whichever of the bounds is nearer. */
+  readonly initial?: number;
+  /** Latency that is still good, as a multiple of the unloaded one, 1 to 5. Default 1.5. */
+  readonly tolerance?: number;
+}
+
 /** Most calls at one time. */
 export interface BulkheadSettings {
-  /** Calls that may run at the same time, 1 to 100 000. */
-  readonly limit: number;
+  /** Calls that may run at the same time, 1 to 100 000; or bounds, between which it adapts. */
+  readonly limit: number | AdaptiveLimitSettings;
   /** Calls that may wait for a place, first in first out. Default 0. */
   readonly queue?: number;
   /** Longest wait in the queue, in milliseconds. Default 60 000; the deadline bounds it too. */
@@ -140,8 +152,15 @@ export const rateLimitRules: Rules = {
   maxKeys: count(1, 10_000_000, 10_000),
 };
 
+export const adaptiveLimitRules: Rules = {
+  min: count(1, 100_000, 1),
+  max: required(count(1, 100_000)),
+  initial: count(1, 100_000, 10),
+  tolerance: ratio(1, 5, 1.5),
+};
+
 export const bulkheadRules: Rules = {
-  limit: required(count(1, 100_000)),
+  limit: orGroup(required(count(1, 100_000)), adaptiveLimitRules),
   queue: count(0, 1_000_000, 0),
   maxWait: ms(0, 60_000),
 };

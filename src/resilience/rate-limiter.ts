@@ -247,10 +247,12 @@ export class RateLimiter {
       if (waiter === undefined) bucket.line = undefined;
       else {
         line.wakeAt = ready;
-        line.timer ??= this.#clock.setTimer(span(now, ready), () => {
+        const wake = () => {
           line.timer = undefined;
           this.#serve(bucket);
-        });
+        };
+        // A script must not end while its call waits for a turn and for nothing else.
+        line.timer ??= this.#clock.setTimer(span(now, ready), wake, true);
       }
       return;
     }

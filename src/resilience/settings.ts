@@ -15,6 +15,8 @@ export type Rule =
       readonly integer: boolean;
       readonly fallback?: number;
       readonly required?: boolean;
+      /** Settings that may be given in place of the number. */
+      readonly instead?: Rules;
     }
   | { readonly kind: 'choice'; readonly choices: readonly string[]; readonly fallback: string }
   | { readonly kind: 'flag'; readonly fallback: boolean }
@@ -38,6 +40,9 @@ export const ratio = (min: number, max: number, fallback?: number): Rule =>
 
 /** Makes a number setting one that must be given. */
 export const required = (rule: Rule): Rule => ({ ...rule, required: true }) as Rule;
+
+/** Lets a number setting be given as a group of settings instead. */
+export const orGroup = (rule: Rule, instead: Rules): Rule => ({ ...rule, instead }) as Rule;
 
 const number = (
   unit: string,
@@ -69,7 +74,8 @@ export class SettingsError extends RangeError {
 export const allowed = (rule: Rule): string => {
   if (rule.kind === 'number') {
     const what = rule.integer ? 'a whole number' : 'a number';
-    return `${what} from ${rule.min} to ${rule.max}${rule.unit ? ` (${rule.unit})` : ''}`;
+    const group = rule.instead ? `, or an object of ${Object.keys(rule.instead).join(', ')}` : '';
+    return `${what} from ${rule.min} to ${rule.max}${rule.unit ? ` (${rule.unit})` : ''}${group}`;
   }
   if (rule.kind === 'choice') return `one of ${rule.choices.map((c) => `"${c}"`).join(', ')}`;
   return rule.kind === 'flag' ? 'true or false' : 'an object, or false to switch it off';
@@ -97,6 +103,9 @@ const show = (value: unknown): string =>
         ? 'null'
         : `a value of type ${Array.isArray(value) ? 'array' : typeof value}`;
 
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
 /**
  * Collects into `problems` what is wrong with `value`; `path` names it in the texts. With
  * `partial`, what is required may be absent: it stands in the settings underneath.
@@ -108,11 +117,11 @@ export const check = (
   problems: string[],
   options: { readonly partial?: boolean } = {},
 ): void => {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+  if (!isObject(value)) {
     problems.push(`${path || 'settings'} must be an object, got ${show(value)}`);
     return;
   }
-  const given = value as Record<string, unknown>;
+  const given = value;
   const at = (name: string) => (path === '' ? name : `${path}.${name}`);
   for (const [name, setting] of Object.entries(given)) {
     const rule = Object.hasOwn(rules, name) ? rules[name] : undefined;
@@ -122,6 +131,8 @@ export const check = (
       // As good as absent: what a caller gets who passes an option on.
     } else if (rule.kind === 'group') {
       if (setting !== false) check(rule.rules, setting, at(name), problems, options);
+    } else if (rule.kind === 'number' && rule.instead && isObject(setting)) {
+      check(rule.instead, setting, at(name), problems, options);
     } else if (!fits(rule, setting)) {
       problems.push(`${at(name)} must be ${allowed(rule)}, got ${show(setting)}`);
     }

@@ -124,7 +124,7 @@ describe('protect', () => {
 
   verifies('protect.annotations', async () => {
     const settings: PolicySettings = {
-      retry: { maxRetries: 2, baseDelay: 0 },
+      retry: { maxRetries: 2, baseDelay: 0, budget: false },
       cache: { ttl: 1_000 },
     };
     const flaky = async (attempt: number) => {

@@ -208,7 +208,8 @@ export const requirements = {
     source: 'issue 2, done when',
   },
   'pipeline.heap': {
-    promise: 'a million protected calls leave the heap where it was, and no listener, timer or map entry',
+    promise:
+      'a million protected calls leave the heap where it was, and no listener, timer or map entry',
     source: 'issue 2, done when',
   },
   'pipeline.no-sdk': {
@@ -220,6 +221,14 @@ export const requirements = {
     promise:
       'a known sequence of calls gives the metrics of the contract with the right values and the events on the active span',
     source: 'design 4',
+  },
+  'docs.first-screen': {
+    promise: 'the first screen of the README has the two commands',
+    source: 'how we work',
+  },
+  'docs.presets': {
+    promise: 'the policy table of the README is that of the code',
+    source: 'issue 2, Docs',
   },
   'architecture.arrows': {
     promise:

@@ -1,13 +1,14 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, describe, expect, test } from 'vitest';
-import { Bulkhead, type BulkheadOptions } from '../../src/resilience/bulkhead.ts';
+import { Bulkhead } from '../../src/resilience/bulkhead.ts';
 import { Deadline } from '../../src/resilience/deadline.ts';
 import { ResilienceError } from '../../src/resilience/failure.ts';
+import type { BulkheadSettings } from '../../src/resilience/policy.ts';
 import { flush, ManualClock } from '../fixtures/manual-clock.ts';
 import { verifies } from '../fixtures/verifies.ts';
 
 const made: Bulkhead[] = [];
-const setUp = (settings: BulkheadOptions) => {
+const setUp = (settings: BulkheadSettings) => {
   const clock = new ManualClock();
   const bulkhead = new Bulkhead('search', settings, { clock });
   made.push(bulkhead);

@@ -228,6 +228,23 @@ describe('retry in the pipeline', () => {
   });
 });
 
+describe('priority', () => {
+  test('background work leaves the last fifth of the rate to interactive work', async () => {
+    const { pipeline } = setUp({ rateLimit: { limit: 10, interval: 60_000 } });
+    const background = { priority: 'background' } as const;
+    let served = 0;
+    for (let i = 0; i < 10; i++) {
+      await pipeline.execute(() => void served++, background).catch(() => {});
+    }
+    expect(served).toBeLessThan(10);
+    expect(served).toBeGreaterThanOrEqual(8);
+    await expect(pipeline.execute(() => 'x', background)).rejects.toMatchObject({
+      code: 'RATE_LIMIT_EXCEEDED',
+    });
+    expect(await pipeline.execute(() => 'x')).toBe('x');
+  });
+});
+
 describe('cancel', () => {
   verifies('cancel.reason', async () => {
     const { clock, pipeline } = setUp({
@@ -282,27 +299,25 @@ describe('cancel', () => {
     );
   });
 
-  for (const id of ['L13', 'M12'] as const) {
-    verifies(id, async () => {
-      const { clock, pipeline } = setUp({ retry: { baseDelay: 10_000, jitter: 'none' } });
-      const controller = new AbortController();
-      let calls = 0;
-      const work = ({ signal }: CallContext) => {
-        calls++;
-        return new Promise<never>((_, reject) => {
-          signal.addEventListener('abort', () => reject(reset()));
-          if (id === 'M12') reject(reset());
-        });
-      };
-      const answer = settled(pipeline.execute(work, { signal: controller.signal }));
-      await flush();
-      controller.abort('stop');
-      await flush();
-      expect(answer.error).toBe('stop');
-      await clock.advance(60_000);
-      expect([calls, clock.pendingTimers]).toEqual([1, 0]);
-    });
-  }
+  verifies(['L13', 'M12'], async (id) => {
+    const { clock, pipeline } = setUp({ retry: { baseDelay: 10_000, jitter: 'none' } });
+    const controller = new AbortController();
+    let calls = 0;
+    const work = ({ signal }: CallContext) => {
+      calls++;
+      return new Promise<never>((_, reject) => {
+        signal.addEventListener('abort', () => reject(reset()));
+        if (id === 'M12') reject(reset());
+      });
+    };
+    const answer = settled(pipeline.execute(work, { signal: controller.signal }));
+    await flush();
+    controller.abort('stop');
+    await flush();
+    expect(answer.error).toBe('stop');
+    await clock.advance(60_000);
+    expect([calls, clock.pendingTimers]).toEqual([1, 0]);
+  });
 
   verifies('L15', async () => {
     const { clock, pipeline } = setUp({
@@ -344,22 +359,20 @@ describe('cancel', () => {
 });
 
 describe('timeout and deadline', () => {
-  for (const id of ['timeout.aborts-work', 'C06'] as const) {
-    verifies(id, async () => {
-      const { clock, pipeline } = setUp({ timeout: 50 });
-      const { work, aborted } = hanging();
-      const answer = settled(pipeline.execute(work));
-      await clock.advance(49);
-      expect(answer.done).toBe(false);
-      await clock.advance(1);
-      expect(answer.error).toBeInstanceOf(ResilienceError);
-      expect(answer.error).toMatchObject({
-        code: 'TIMEOUT',
-        message: '"up" did not answer within 50 ms',
-      });
-      expect(aborted).toEqual([answer.error]);
+  verifies(['timeout.aborts-work', 'C06'], async () => {
+    const { clock, pipeline } = setUp({ timeout: 50 });
+    const { work, aborted } = hanging();
+    const answer = settled(pipeline.execute(work));
+    await clock.advance(49);
+    expect(answer.done).toBe(false);
+    await clock.advance(1);
+    expect(answer.error).toBeInstanceOf(ResilienceError);
+    expect(answer.error).toMatchObject({
+      code: 'TIMEOUT',
+      message: '"up" did not answer within 50 ms',
     });
-  }
+    expect(aborted).toEqual([answer.error]);
+  });
 
   verifies('M6', async () => {
     const { clock, pipeline } = setUp({ timeout: 100 });
@@ -557,6 +570,37 @@ describe('bulkhead in the pipeline', () => {
   });
 });
 
+describe('adaptive bulkhead in the pipeline', () => {
+  test('a backend that is asked for more than it can do gets fewer calls at a time', async () => {
+    const { clock, pipeline } = setUp({
+      bulkhead: { limit: { min: 1, max: 100, initial: 50 }, queue: 1_000 },
+    });
+    // Four servers, 10 ms a call: more than four calls at a time only wait for each other.
+    let busy = 0;
+    const waiting: (() => void)[] = [];
+    const work = async () => {
+      if (busy === 4) await new Promise<void>((resolve) => waiting.push(resolve));
+      else busy++;
+      await new Promise<void>((resolve) => clock.setTimer(10, resolve));
+      const next = waiting.shift();
+      if (next) next();
+      else busy--;
+    };
+    let done = 0;
+    const client = async () => {
+      while (done < 3_000) {
+        await pipeline.execute(work);
+        done++;
+      }
+    };
+    for (let i = 0; i < 60; i++) void client();
+    while (done < 3_000) await clock.advance(10);
+    expect(pipeline.bulkhead?.stats().limit).toBeLessThan(15);
+    await clock.advance(10_000);
+    expect(pipeline.bulkhead?.stats()).toMatchObject({ active: 0, queued: 0 });
+  });
+});
+
 describe('pipeline', () => {
   verifies('policy.absent-stage', async () => {
     const clock = new ManualClock();
@@ -572,6 +616,40 @@ describe('pipeline', () => {
     now.mockClear();
     await pipeline.execute(async () => 'x');
     expect(now).not.toHaveBeenCalled();
+  });
+
+  verifies('pipeline.order', async () => {
+    const { clock, pipeline } = setUp({
+      rateLimit: { limit: 1, interval: 60_000 },
+      bulkhead: { limit: 1 },
+      breaker: {},
+      cache: { ttl: 1_000 },
+    });
+    const codeOf = async (options: Parameters<typeof pipeline.outcome>[1] = {}) => {
+      const outcome = await pipeline.outcome(() => 'answer', options);
+      return outcome.ok ? outcome.source : outcome.failure.code;
+    };
+    expect(await codeOf({ cacheKey: 'k' })).toBe('call');
+    const blocker = hanging();
+    // Everything refuses at once: the outermost one is heard, and the ones within are not asked.
+    await clock.advance(60_000);
+    settled(pipeline.execute(blocker.work));
+    pipeline.breaker?.isolate();
+    const passed = new Deadline(clock.now() - 1, clock);
+    expect(await codeOf({ deadline: passed })).toBe('DEADLINE_EXCEEDED');
+    expect(await codeOf()).toBe('RATE_LIMIT_EXCEEDED');
+    expect(await codeOf({ fallback: () => 'lesser' })).toBe('fallback');
+    await clock.advance(60_000);
+    expect(await codeOf()).toBe('BULKHEAD_FULL');
+    blocker.finish[0]?.();
+    await clock.advance(60_000);
+    expect(await codeOf()).toBe('CIRCUIT_OPEN');
+    pipeline.breaker?.reset();
+    await clock.advance(60_000);
+    expect(await codeOf({ cacheKey: 'k' })).toBe('call');
+    // A fresh answer asks nobody.
+    pipeline.breaker?.isolate();
+    expect(await codeOf({ cacheKey: 'k' })).toBe('cache');
   });
 
   verifies('M5', async () => {

@@ -114,6 +114,9 @@ describe('SingleFlight', () => {
       flights.run('key', abort.signal, start).promise.catch(() => {});
       abort.abort('gone');
       started[0]?.end.reject(new Error('nobody hears this'));
+      // Nor when a caller never looked at what it was given.
+      flights.run('key', undefined, start);
+      started[1]?.end.reject(new Error('nor this'));
       await flush();
       await flush();
       expect(unhandled).toEqual([]);
