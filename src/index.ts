@@ -7,6 +7,7 @@
 export { META_FAILURE, META_OUTCOME, type ToolOutcome } from './mcp/meta.ts';
 export {
   failureResult,
+  type Protected,
   type ProtectedContext,
   type ProtectOptions,
   protect,

@@ -3,6 +3,8 @@
  * Puts a pipeline around a tool handler. Knows what a tool result is and what annotations mean;
  * knows no SDK: a handler is a function of its arguments and of anything with a `signal`.
  */
+
+import type { CallContext } from '../resilience/attempt.ts';
 import { cacheKey } from '../resilience/cache.ts';
 import { systemClock } from '../resilience/clock.ts';
 import { describe } from '../resilience/describe.ts';
@@ -58,10 +60,21 @@ export interface ProtectedContext {
   readonly signal?: AbortSignal;
   readonly principal?: string;
   readonly authInfo?: { readonly clientId?: string };
+  /** Progress, as our server offers it: renews the attempt's time limit, never the deadline. */
+  readonly progress?: (progress: number, total?: number, message?: string) => void;
+  /** The SDK's way to send progress: renews it too. */
+  // biome-ignore lint/suspicious/noExplicitAny: the SDK's notification types are not ours to name
+  readonly sendNotification?: (notification: any) => Promise<void>;
 }
 
 /** Arguments of a handler: its input, unless the tool takes none, and the context of the call. */
 type HandlerArguments = [ProtectedContext] | [unknown, ProtectedContext];
+
+/** What a protected handler answers: its own result, or one that tells of a failure. */
+export type Protected<Result> = Result & {
+  isError?: boolean;
+  _meta?: Record<string, unknown>;
+};
 
 type InputOf<Arguments> = Arguments extends [infer Input, unknown] ? Input : undefined;
 type ContextOf<Arguments> = Arguments extends [...unknown[], infer Context] ? Context : never;
@@ -102,7 +115,7 @@ const REJECTIONS: ReadonlySet<string> = new Set([
 export const protect = <Arguments extends HandlerArguments, Result extends object>(
   options: ProtectOptions<InputOf<Arguments>, ContextOf<Arguments>>,
   handler: (...args: Arguments) => Result | Promise<Result>,
-): ((...args: Arguments) => Promise<Result>) => {
+): ((...args: Arguments) => Promise<Protected<Result>>) => {
   const { name, pipeline, annotations = {}, priority } = options;
   const readOnly = annotations.readOnlyHint === true;
   const idempotent = readOnly || annotations.idempotentHint === true;
@@ -131,9 +144,7 @@ export const protect = <Arguments extends HandlerArguments, Result extends objec
     };
     const started = recordsOwnDuration() ? systemClock.now() : undefined;
     const outcome = await pipeline.outcome<ToolResult>((call) => {
-      // The signal is made when the handler reads it, not before.
-      const inner = { ...context, attempt: call.attempt, deadline: call.deadline };
-      Object.defineProperty(inner, 'signal', { enumerable: true, get: () => call.signal });
+      const inner = contextOf(context, call);
       return handler(...([...args.slice(0, -1), inner] as unknown as Arguments)) as never;
     }, callOptions);
     if (started !== undefined) {
@@ -141,7 +152,7 @@ export const protect = <Arguments extends HandlerArguments, Result extends objec
       const code = boundedCode(outcome.failure?.code) ?? ERROR_TYPE_TOOL_ERROR;
       recordToolDuration(name, seconds, toolOutcome(outcome), code);
     }
-    return toResult(outcome) as Result;
+    return toResult(outcome) as unknown as Protected<Result>;
   };
 };
 
@@ -157,8 +168,32 @@ export const protectTool = <T extends Tool>(
   handler: protect(
     { ...options, name: tool.name, ...(tool.annotations && { annotations: tool.annotations }) },
     tool.handler as (...args: Parameters<T['handler']>) => ToolResult | Promise<ToolResult>,
-  ),
+  ) as T['handler'],
 });
+
+/** The context of one attempt: its own signal, and progress that renews its time limit. */
+const contextOf = (context: ProtectedContext, call: CallContext): ProtectedContext => {
+  const { progress, sendNotification } = context;
+  const inner = {
+    ...context,
+    attempt: call.attempt,
+    deadline: call.deadline,
+    ...(progress && {
+      progress: (...args: Parameters<typeof progress>) => {
+        call.renew();
+        progress(...args);
+      },
+    }),
+    ...(sendNotification && {
+      sendNotification: (notification: { method: string }) => {
+        if (notification.method === 'notifications/progress') call.renew();
+        return sendNotification(notification);
+      },
+    }),
+  };
+  // The signal is made when the handler reads it, not before.
+  return Object.defineProperty(inner, 'signal', { enumerable: true, get: () => call.signal });
+};
 
 /** Undefined for arguments that have no identity, such as a cycle: such a call is not cached. */
 const identityOf = (

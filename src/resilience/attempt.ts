@@ -19,6 +19,8 @@ export interface CallContext {
   readonly attempt: number;
   /** When the whole call must have ended. */
   readonly deadline: Deadline;
+  /** Says that the work makes progress: the attempt's time limit begins anew, the deadline stays. */
+  renew(): void;
 }
 
 /** The protected work. */
@@ -100,6 +102,13 @@ export class Attempt<T> implements CallContext, Expirable {
     });
   }
 
+  renew(): void {
+    // What waits for the deadline itself cannot be given more time.
+    if (this.#settled || !this.queued) return;
+    this.#host.expiry?.remove(this);
+    this.#arm();
+  }
+
   /** Gives the attempt up: the promise rejects at once, the work is told by its signal. */
   abandon(error: unknown): void {
     if (this.#settled) return;
@@ -115,7 +124,7 @@ export class Attempt<T> implements CallContext, Expirable {
   }
 
   #watch(): void {
-    const { clock, deadline, expiry, callerSignal, timeout } = this.#host;
+    const { callerSignal } = this.#host;
     if (callerSignal) {
       if (callerSignal.aborted) {
         this.abandon(callerSignal.reason);
@@ -124,6 +133,11 @@ export class Attempt<T> implements CallContext, Expirable {
       this.#onCallerAbort = () => this.abandon(callerSignal.reason);
       callerSignal.addEventListener('abort', this.#onCallerAbort, { once: true });
     }
+    this.#arm();
+  }
+
+  #arm(): void {
+    const { clock, deadline, expiry, timeout } = this.#host;
     const now = expiry || deadline ? clock.now() : 0;
     if (deadline !== undefined && deadline.at - now <= timeout) {
       // Later ones may end sooner than this, so it cannot stand in the queue.

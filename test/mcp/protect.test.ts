@@ -190,6 +190,54 @@ describe('protect', () => {
     expect(pipeline.breaker?.toJSON()).toMatchObject({ state: 'closed', failureCount: 0 });
   });
 
+  verifies('T01', async () => {
+    const clock = new ManualClock();
+    const pipeline = createPipeline('crm', { timeout: 300, deadline: 2_000 }, { clock });
+    const sent: number[] = [];
+    const context = { progress: (value: number) => void sent.push(value) };
+    const work = (steps: number) =>
+      protect({ name: 'long', pipeline }, async ({ progress }: typeof context) => {
+        for (let step = 1; step <= steps; step++) {
+          await new Promise<void>((resolve) => clock.setTimer(100, resolve));
+          progress(step);
+        }
+        return text('done');
+      })(context);
+    const long = work(10);
+    await clock.advance(1_000);
+    expect([(await long).isError, sent.length]).toEqual([undefined, 10]);
+    const endless = work(1_000);
+    await clock.advance(2_000);
+    expect(await endless).toMatchObject({
+      isError: true,
+      _meta: { 'mcp-resilience/failure': { code: 'OUTCOME_UNKNOWN' } },
+    });
+    // Silence is what the limit is for.
+    const silent = protect(
+      { name: 'long', pipeline, annotations: readOnly },
+      () => new Promise<never>(() => {}),
+    );
+    const timedOut = silent(context as never);
+    await clock.advance(300);
+    expect(await timedOut).toMatchObject({
+      _meta: { 'mcp-resilience/failure': { code: 'TIMEOUT' } },
+    });
+    // The SDK's own way to send progress.
+    const steps = protect(
+      { name: 'long', pipeline },
+      async (extra: { sendNotification: (n: { method: string }) => Promise<void> }) => {
+        for (let step = 0; step < 5; step++) {
+          await new Promise<void>((resolve) => clock.setTimer(200, resolve));
+          await extra.sendNotification({ method: 'notifications/progress' });
+        }
+        return text('done');
+      },
+    );
+    const viaSdk = steps({ sendNotification: async () => {} });
+    await clock.advance(1_000);
+    expect((await viaSdk).isError).toBeUndefined();
+  });
+
   test('principals do not share answers', async () => {
     const pipeline = createPipeline('crm', { cache: { ttl: 1_000 } });
     let calls = 0;

@@ -2,6 +2,11 @@ import type { Requirement } from '../requirements.ts';
 
 /** Server, transports, sessions, propagation. */
 export const requirements = {
+  T01: {
+    promise: 'progress renews the attempt time limit, never the deadline: a long tool succeeds',
+    source: 'modelcontextprotocol/typescript-sdk#192; design 5',
+  },
+
   'protect.sdk-server': {
     promise:
       "protect() guards a handler of the SDK's own server: marks, failures, cancellation and tool.duration",
