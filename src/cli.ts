@@ -117,6 +117,7 @@ const runUntilTheEnd = (served: { ended: Promise<void>; close(): Promise<void> }
       // Asked twice: whoever asks does not want to wait for running calls.
       if (ending) process.exit(128 + constants.signals[signal]);
       void end(0);
+      say('ending: running calls may finish; a second signal ends it at once');
     });
   }
   const broke = (error: unknown): void => {

@@ -8,6 +8,7 @@ import { readFileSync } from 'node:fs';
 import { type ParseError, parse, printParseErrorCode, visit } from 'jsonc-parser';
 import { readHttp } from './config-http.ts';
 import type { HttpSettings } from './mcp/transports/http-settings.ts';
+import { createPipeline } from './resilience/pipeline.ts';
 import { overridePolicy, type PolicySettings, policyRules } from './resilience/policy.ts';
 import { type PresetName, presets } from './resilience/presets.ts';
 import { check } from './resilience/settings.ts';
@@ -40,6 +41,16 @@ const positionOf = (text: string, offset: number): string => {
   return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
 };
 
+/** Settings that are right one by one but not together are refused by the policies themselves. */
+const misfits = (policy: PolicySettings, path: string): string[] => {
+  try {
+    createPipeline('configuration', policy).destroy();
+    return [];
+  } catch (error) {
+    return [`${path}.${error instanceof Error ? error.message : String(error)}`];
+  }
+};
+
 const readTool = (
   { tool, policy }: ToolPolicy,
   settings: Record<string, unknown>,
@@ -67,6 +78,7 @@ const readTool = (
         'an attempt is part of the call; set both',
     );
   }
+  if (found.length === 0) found.push(...misfits(merged, path));
   problems.push(...new Set(found));
   return override;
 };

@@ -22,7 +22,6 @@ import { completeFailure, reviveFailure } from './revive.ts';
 export {
   createFailure,
   type FailureDetails,
-  type FailureProfile,
   failureCodes,
   failureProfiles,
   failureToJSON,

@@ -19,7 +19,7 @@ import {
   ResilienceError,
 } from './failure.ts';
 import { Hedge } from './hedge.ts';
-import type { PolicySettings, Priority } from './policy.ts';
+import { longestCall, type PolicySettings, type Priority } from './policy.ts';
 import { RateLimiter } from './rate-limiter.ts';
 import { rejected } from './rejected.ts';
 import { mayRepeat, Retry } from './retry.ts';
@@ -101,7 +101,7 @@ export class Guard {
     this.retry = retry ? new Retry(retry, options) : undefined;
     this.hedge = hedge ? new Hedge(hedge) : undefined;
     // A probe may take as long as a call may: a shorter lease would never let one decide.
-    const probeLease = deadline ?? (retry ? undefined : timeout);
+    const probeLease = longestCall(settings);
     this.breaker = breaker
       ? new CircuitBreaker(name, probeLease ? { probeLease, ...breaker } : breaker, env)
       : undefined;
@@ -140,13 +140,13 @@ export class Guard {
 
   /** Walks the call through the policies; see `Pipeline.execute` for what it rejects with. */
   run<T>(call: Call<T>, work: Work<T>, options: CallOptions<T>): Promise<T> {
-    const { signal, rateLimitKey, priority } = options;
-    if (signal?.aborted) return rejected(signal.reason);
-    if (call.deadline?.expired) return rejected(call.timedOut('deadline'));
+    const { rateLimitKey, priority } = options;
+    const gone = goneIn(call);
+    if (gone) return gone;
     const { rateLimiter } = this;
     if (rateLimiter && rateLimiter.tryTake(rateLimitKey, undefined, priority) !== 0) {
       const turn = rateLimiter.take(rateLimitKey, waiting(call, options));
-      return turn.then(() => this.#enter(call, work, options));
+      return turn.then(() => goneIn(call) ?? this.#enter(call, work, options));
     }
     return this.#enter(call, work, options);
   }
@@ -155,18 +155,18 @@ export class Guard {
     const { bulkhead } = this;
     if (bulkhead && !bulkhead.tryAcquire(options.priority)) {
       const place = bulkhead.acquire(waiting(call, options));
-      return place.then(() => this.#start(call, work, options));
+      return place.then(() => {
+        call.holdsPlace = true;
+        const gone = goneIn(call);
+        if (gone) call.end();
+        return gone ?? this.#start(call, work, options);
+      });
     }
+    call.holdsPlace = bulkhead !== undefined;
     return this.#start(call, work, options);
   }
 
   #start<T>(call: Call<T>, work: Work<T>, options: CallOptions<T>): Promise<T> {
-    call.holdsPlace = this.bulkhead !== undefined;
-    // After a wait the caller may have gone in the very turn in which the place was given.
-    if (options.signal?.aborted) {
-      call.end();
-      return rejected(options.signal.reason);
-    }
     const breaker = this.#callBreaker;
     const permit = breaker?.tryAcquire();
     if (breaker && permit === undefined) {
@@ -304,6 +304,12 @@ export class Guard {
     return earliest?.at === Number.POSITIVE_INFINITY ? undefined : earliest;
   }
 }
+
+/** Set when nobody waits for the answer any more, as may come to pass while a call waits. */
+const goneIn = <T>(call: Call<T>): Promise<never> | undefined => {
+  if (call.callerSignal?.aborted) return rejected(call.callerSignal.reason);
+  return call.deadline?.expired ? rejected(call.timedOut('deadline')) : undefined;
+};
 
 const waiting = <T>(call: Call<T>, options: CallOptions<T>) => ({
   ...(options.signal && { signal: options.signal }),

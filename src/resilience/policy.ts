@@ -6,7 +6,7 @@
  */
 import type { Jitter } from './backoff.ts';
 import type { RetryBudgetSettings } from './retry-budget.ts';
-import { count, ms, orGroup, type Rules, ratio, required } from './settings.ts';
+import { count, DAY, ms, orGroup, type Rules, ratio, required } from './settings.ts';
 
 /** Who waits for the answer: under pressure background work is shed first. */
 export type Priority = 'interactive' | 'background';
@@ -235,6 +235,17 @@ export const overridePolicy = (base: PolicySettings, override: PolicySettings): 
       isGroup(value) && isGroup(under) ? { ...under, ...value } : (value ?? merged[name]);
   }
   return merged;
+};
+
+/**
+ * Milliseconds that a call under these settings takes at most once it is let through; undefined
+ * when nothing bounds it.
+ */
+export const longestCall = (policy: PolicySettings): number | undefined => {
+  const { deadline, timeout, retry } = policy;
+  if (deadline !== undefined || timeout === undefined) return deadline;
+  const { maxRetries = 2, maxDelay = 30_000 } = retry || { maxRetries: 0 };
+  return Math.min((maxRetries + 1) * timeout + maxRetries * maxDelay, DAY);
 };
 
 const isGroup = (value: unknown): value is object => typeof value === 'object' && value !== null;

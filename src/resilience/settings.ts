@@ -25,7 +25,8 @@ export type Rule =
 /** Rules by the name of the setting. */
 export type Rules = { readonly [name: string]: Rule };
 
-const DAY = 86_400_000;
+/** Longest duration that can be set, in milliseconds. */
+export const DAY = 86_400_000;
 
 /** A duration in milliseconds, of at most one day. */
 export const ms = (min: number, fallback?: number): Rule => number('ms', min, DAY, false, fallback);

@@ -25,7 +25,7 @@ type KeysOf<Kind extends MetricSpec['instrument']> = {
 }[MetricKey];
 
 /** Metrics whose values are read from something alive when they are collected. */
-export type ObservableKey = KeysOf<'observable up-down counter' | 'observable gauge'>;
+type ObservableKey = KeysOf<'observable up-down counter' | 'observable gauge'>;
 
 /** The synchronous instruments, made on one meter provider. */
 export type Instruments = Readonly<

@@ -5,6 +5,7 @@
  */
 import {
   budgetRules,
+  longestCall,
   overridePolicy,
   type PolicySettings,
   policyRules,
@@ -33,14 +34,14 @@ const DEFAULTS: readonly ToolPolicy[] = [
 
 /** A policy with the defaults of every group that is set, those that follow from others included. */
 const spelledOut = (policy: PolicySettings): PolicySettings => {
-  const { deadline, timeout, rateLimit, breaker, retry } = policy;
+  const { rateLimit, breaker, retry } = policy;
   const derived: PolicySettings = {
     ...policy,
     ...(rateLimit && { rateLimit: { burst: rateLimit.limit, ...rateLimit } }),
     ...(retry && { retry: { ...retry, budget: budgetOf(retry.budget) } }),
   };
   // A probe may take as long as the call.
-  const probeLease = deadline ?? (retry ? undefined : timeout);
+  const probeLease = longestCall(policy);
   const groups: Record<string, unknown> = { ...derived };
   if (breaker && probeLease !== undefined) groups.breaker = { probeLease, ...breaker };
   for (const [name, rule] of Object.entries(policyRules)) {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { CircuitBreaker } from '../../src/resilience/circuit-breaker.ts';
 import { createPipeline } from '../../src/resilience/pipeline.ts';
-import { overridePolicy, type PolicySettings } from '../../src/resilience/policy.ts';
+import { longestCall, overridePolicy, type PolicySettings } from '../../src/resilience/policy.ts';
 import { presets } from '../../src/resilience/presets.ts';
 import { SettingsError } from '../../src/resilience/settings.ts';
 import { verifies } from '../fixtures/verifies.ts';
@@ -90,6 +90,18 @@ describe('policy', () => {
     const breaker = new CircuitBreaker('x', settings);
     expect(breaker.settings.threshold).toBe(5);
     breaker.destroy();
+  });
+
+  test('longestCall bounds what a call may take, so that a probe is given as long', () => {
+    expect(longestCall({ deadline: 5_000, timeout: 60_000 })).toBe(5_000);
+    expect(longestCall({ timeout: 1_000 })).toBe(1_000);
+    expect(longestCall({ timeout: 1_000, retry: false })).toBe(1_000);
+    expect(longestCall({ timeout: 1_000, retry: {} })).toBe(3 * 1_000 + 2 * 30_000);
+    expect(longestCall({ timeout: 1_000, retry: { maxRetries: 1, maxDelay: 10 } })).toBe(2_010);
+    expect(longestCall({ retry: {} })).toBeUndefined();
+    const pipeline = createPipeline('x', { timeout: 50_000, retry: {}, breaker: {} });
+    expect(pipeline.breaker?.settings.probeLease).toBe(210_000);
+    pipeline.destroy();
   });
 
   test('overridePolicy lays one over the other, group by group', () => {

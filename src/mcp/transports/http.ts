@@ -27,7 +27,7 @@ import type { Caller } from './http-post.ts';
 import { type HttpSettings, httpSettingsSchema } from './http-settings.ts';
 
 /** Counts calls per client: 0 when one more fits, else the milliseconds until it does. */
-export interface DoorLimiter {
+interface DoorLimiter {
   tryTake(key: string): number;
   /** Told of every refusal, with what `tryTake` returned. */
   refusal?(wait: number): unknown;
@@ -51,7 +51,7 @@ export interface ServeHttpOptions extends HttpSettings {
 }
 
 /** How a door is at this moment. */
-export interface HttpDoorStats {
+interface HttpDoorStats {
   readonly connections: number;
   readonly sessions: number;
   /** GET streams. */
