@@ -13,7 +13,9 @@ import {
   type ServerRequest,
   type ServerResult,
 } from '@modelcontextprotocol/sdk/types.js';
+import { createFailure, failureToJSON } from '../resilience/failure.ts';
 import { CODE, JsonRpcError } from './jsonrpc.ts';
+import { META_FAILURE } from './meta.ts';
 import type { KnownNames } from './operation.ts';
 import type { Tool, ToolContext, ToolResult } from './tool.ts';
 import { checkResult, internalError, invalidInput, thrownToResult } from './tool-failure.ts';
@@ -64,6 +66,12 @@ const progressOf = (extra: Extra, isRunning: () => boolean): ToolContext['progre
     extra.sendNotification({ method: 'notifications/progress', params }).catch(() => {});
   };
 };
+
+/** Failures that are no tool's: a JSON-RPC error whose data holds the structured failure. */
+const refusal = (code: 'INVALID_INPUT' | 'METHOD_NOT_FOUND', message: string): JsonRpcError =>
+  new JsonRpcError(code === 'INVALID_INPUT' ? CODE.invalidParams : CODE.methodNotFound, message, {
+    [META_FAILURE]: failureToJSON(createFailure(code, { message })),
+  });
 
 const callTool = async (
   tool: Tool,
@@ -124,8 +132,8 @@ export const createServer = (definition: ServerDefinition): ServerFactory => {
     );
     server.setRequestHandler(ListToolsRequestSchema, (request) => {
       if (request.params?.cursor !== undefined) {
-        throw new JsonRpcError(
-          CODE.invalidParams,
+        throw refusal(
+          'INVALID_INPUT',
           'Invalid cursor: all tools are on the first page; call tools/list without a cursor',
         );
       }
@@ -135,7 +143,7 @@ export const createServer = (definition: ServerDefinition): ServerFactory => {
     // whatever it does not know.
     server.fallbackRequestHandler = async (request: JSONRPCRequest, extra) => {
       if (request.method !== 'tools/call') {
-        throw new JsonRpcError(CODE.methodNotFound, `Method not found: ${request.method}`);
+        throw refusal('METHOD_NOT_FOUND', `Method not found: ${request.method}`);
       }
       const params = request.params ?? {};
       const tool = typeof params.name === 'string' ? tools.get(params.name) : undefined;
@@ -144,10 +152,7 @@ export const createServer = (definition: ServerDefinition): ServerFactory => {
           typeof params.name === 'string'
             ? `Unknown tool: ${params.name}`
             : 'params.name must be the name of a tool';
-        throw new JsonRpcError(
-          CODE.invalidParams,
-          `${problem}; tools/list tells the names that exist`,
-        );
+        throw refusal('INVALID_INPUT', `${problem}; tools/list tells the names that exist`);
       }
       const result = await callTool(tool, params, extra, definition);
       return result as unknown as ServerResult;

@@ -131,11 +131,15 @@ describe('tools/call', () => {
     const { call, wire } = await connect([weather]);
     await expect(call('get_wether')).rejects.toMatchObject({ code: -32602 });
     expect(wire.at(-1)).toMatchObject({
-      error: { message: 'Unknown tool: get_wether; tools/list tells the names that exist' },
+      error: {
+        message: 'Unknown tool: get_wether; tools/list tells the names that exist',
+        data: { 'mcp-resilience/failure': { code: 'INVALID_INPUT', retryable: false } },
+      },
     });
     const { client } = await connect([weather]);
     await expect(client.request({ method: 'no/such' }, ResultSchema)).rejects.toMatchObject({
       code: -32601,
+      data: { 'mcp-resilience/failure': { code: 'METHOD_NOT_FOUND' } },
     });
   });
 
