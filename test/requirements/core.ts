@@ -296,6 +296,11 @@ export const requirements = {
     promise: 'business errors in results do not open a breaker',
     source: 'NousResearch/hermes-agent#11113',
   },
+  L27: {
+    promise:
+      'a probe runs the work anew: work that connects first replaces a dead child, and recovers',
+    source: 'NousResearch/hermes-agent#16788',
+  },
   L28: { promise: 'a tripped breaker recovers by time', source: 'NousResearch/hermes-agent#13474' },
   L29: { promise: 'every way out of a probe settles its permit', source: 'decocms/studio#5322' },
   L32: {

@@ -1,9 +1,11 @@
+import { type ChildProcess, spawn } from 'node:child_process';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { trace } from '@opentelemetry/api';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { CallContext } from '../../src/resilience/attempt.ts';
 import { createPipeline } from '../../src/resilience/pipeline.ts';
+import { ManualClock } from '../fixtures/manual-clock.ts';
 import { startRecording } from '../fixtures/telemetry.ts';
 import { verifies } from '../fixtures/verifies.ts';
 
@@ -72,6 +74,50 @@ describe('a pipeline around fetch to a real upstream', () => {
     }
     await expect(pipeline.execute(get(url))).rejects.toMatchObject({ code: 'CIRCUIT_OPEN' });
     expect(requests).toBe(3);
+    pipeline.destroy();
+  });
+});
+
+describe('a pipeline around a child process', () => {
+  verifies('L27', async () => {
+    const clock = new ManualClock();
+    const settings = { breaker: { threshold: 2, openDuration: 1_000 }, timeout: 30_000 } as const;
+    const pipeline = createPipeline('child', settings, { clock });
+    const spawned: ChildProcess[] = [];
+    let child: ChildProcess | undefined;
+    let mayStart = true;
+    const connect = (): ChildProcess => {
+      if (child && child.exitCode === null && child.signalCode === null) return child;
+      if (!mayStart) throw Object.assign(new Error('spawn echo'), { code: 'ECONNREFUSED' });
+      child = spawn(process.execPath, ['-e', 'process.stdin.pipe(process.stdout)'], {
+        stdio: ['pipe', 'pipe', 'inherit'],
+      });
+      spawned.push(child);
+      return child;
+    };
+    const ping = () =>
+      new Promise<string>((resolve, reject) => {
+        const { stdin, stdout } = connect();
+        stdin?.once('error', reject);
+        stdout?.once('data', (chunk) => resolve(String(chunk)));
+        stdout?.once('close', () => reject(Object.assign(new Error('gone'), { code: 'EPIPE' })));
+        stdin?.write('ping');
+      });
+
+    expect(await pipeline.execute(ping)).toBe('ping');
+    mayStart = false;
+    const gone = new Promise((resolve) => child?.once('close', resolve));
+    child?.kill('SIGKILL');
+    await gone;
+    for (let i = 0; i < 2; i++) {
+      await expect(pipeline.execute(ping)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+    }
+    await expect(pipeline.execute(ping)).rejects.toMatchObject({ code: 'CIRCUIT_OPEN' });
+    await clock.advance(1_000);
+    mayStart = true;
+    expect(await pipeline.execute(ping)).toBe('ping');
+    expect([pipeline.breaker?.state, spawned.length]).toEqual(['closed', 2]);
+    child?.kill('SIGKILL');
     pipeline.destroy();
   });
 });
