@@ -7,6 +7,7 @@
  * our own promises by part (`breaker.late-results`).
  */
 
+import { requirements as cases } from './requirements/cases.ts';
 import { requirements as cli } from './requirements/cli.ts';
 import { requirements as core } from './requirements/core.ts';
 import { requirements as failure } from './requirements/failure.ts';
@@ -30,6 +31,7 @@ export const requirements = {
   ...mcp,
   ...tools,
   ...cli,
+  ...cases,
 };
 
 export type RequirementId = keyof typeof requirements;
