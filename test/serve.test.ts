@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -151,12 +152,14 @@ describe('over stdio', () => {
   test('SIGTERM after the end of the input aborts what still runs', async () => {
     const upstream = await upstreamForTest();
     const never = held();
-    upstream.on('/Oslo', never.behaviour);
-    const config = configFile({ tools: { get_weather: { timeout: 45_000 } } });
+    upstream.on('/Nowhere', never.behaviour);
+    // Whoever waited for the call to end by itself would get this failure as an answer.
+    const config = configFile({ tools: { get_weather: { timeout: 4_000, retry: false } } });
     const command = startCommand(['--config', config], { WEATHER_API_URL: upstream.url });
-    command.call('get_weather', { city: 'Oslo' }).catch(() => {});
+    command.call('get_weather', { city: 'Nowhere' }).catch(() => {});
     await never.arrived;
     command.child.stdin.end();
+    await once(command.child.stdin, 'finish');
     command.child.kill('SIGTERM');
     expect(await command.ended).toMatchObject({ code: 0, stdout: '' });
     await until(() => upstream.requests[0]?.aborted === true);

@@ -8,10 +8,11 @@ import { json } from '../fixtures/upstream.ts';
 import { verifies } from '../fixtures/verifies.ts';
 import { pages, report, upstreamForTest } from '../tools/support.ts';
 
-const manifest = createRequire(import.meta.url).resolve(
-  '@modelcontextprotocol/inspector/package.json',
+const require = createRequire(import.meta.url);
+const INSPECTOR = join(
+  dirname(require.resolve('@modelcontextprotocol/inspector/package.json')),
+  'clients/launcher/build/index.js',
 );
-const INSPECTOR = join(dirname(manifest), 'clients', 'launcher', 'build', 'index.js');
 const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
 
 interface Answer {
