@@ -6,7 +6,15 @@
 /** `_meta` key of the structured failure: what a program reads where a model reads the text. */
 export { FAILURE_KEY as META_FAILURE } from '../resilience/failure.ts';
 
-/** `_meta` key of the outcome, a `ToolOutcome`. */
+/**
+ * `_meta` key of the outcome, a `ToolOutcome`.
+ *
+ * @example
+ * ```ts
+ * import { META_OUTCOME, type ToolResult } from 'mcp-resilience';
+ * const isCached = (result: ToolResult) => result._meta?.[META_OUTCOME] === 'cached';
+ * ```
+ */
 export const META_OUTCOME = 'mcp-resilience/outcome';
 
 /** Every value of `tool.outcome`. */

@@ -22,7 +22,7 @@ import * as semconv from '../telemetry/semconv.ts';
 import { ATTR } from '../telemetry/signals.ts';
 import { CODE } from './jsonrpc.ts';
 import { isToolOutcome, META_FAILURE, META_OUTCOME, type ToolOutcome } from './meta.ts';
-import { boundedCode, markServed, recordToolDuration } from './tool-duration.ts';
+import { markServed, recordToolDuration, sentCode } from './tool-duration.ts';
 
 /** Names that exist on this side; any other one that a client sends is recorded as `_other`. */
 export interface KnownNames {
@@ -86,7 +86,7 @@ interface Ending {
 const endingOf = (message: JSONRPCResultResponse | JSONRPCErrorResponse): Ending => {
   if ('error' in message) {
     const { code, message: text, data } = message.error;
-    const failureCode = boundedCode(record(record(data)[META_FAILURE]).code ?? record(data).code);
+    const failureCode = sentCode(record(record(data)[META_FAILURE]).code ?? record(data).code);
     return {
       outcome: 'error',
       status: String(code),
@@ -98,7 +98,7 @@ const endingOf = (message: JSONRPCResultResponse | JSONRPCErrorResponse): Ending
   const meta = record(result._meta);
   const said = meta[META_OUTCOME];
   const outcome = isToolOutcome(said) ? said : result.isError === true ? 'error' : 'success';
-  const failureCode = boundedCode(record(meta[META_FAILURE]).code);
+  const failureCode = sentCode(record(meta[META_FAILURE]).code);
   const isError = result.isError === true && (outcome === 'error' || outcome === 'rejected');
   return {
     outcome,

@@ -14,8 +14,9 @@ import type { Outcome, Pipeline } from '../resilience/pipeline.ts';
 import type { Priority } from '../resilience/policy.ts';
 import { ERROR_TYPE_TOOL_ERROR } from '../telemetry/semconv.ts';
 import { META_FAILURE, META_OUTCOME, type ToolOutcome } from './meta.ts';
+import { type Credentials, principalOf } from './principal.ts';
 import type { Tool, ToolAnnotations, ToolResult } from './tool.ts';
-import { boundedCode, recordsOwnDuration, recordToolDuration } from './tool-duration.ts';
+import { recordsOwnDuration, recordToolDuration, sentCode } from './tool-duration.ts';
 
 /** How a handler is protected. */
 export interface ProtectOptions<Input, Context = unknown> {
@@ -42,14 +43,15 @@ export interface ProtectOptions<Input, Context = unknown> {
   ) => ToolResult | undefined | Promise<ToolResult | undefined>;
   /**
    * Who calls: cached answers and rate limits are kept apart by it. Default: `principal` of the
-   * context, or the client id that the MCP SDK found in the access token.
+   * context, or what the MCP SDK's `authInfo` tells of the access token.
    */
   readonly principal?: (context: Context) => string | undefined;
   /** Default `interactive`. */
   readonly priority?: Priority;
   /**
-   * Finds the failure in a result, such as throttling told in a payload. Default: a result
-   * with `isError` is a `TOOL_ERROR`, which is neither retried nor counted nor cached.
+   * Finds the failure in a result, such as throttling told in a payload (`throttledResult`).
+   * Where it finds none, a result with `isError` is a `TOOL_ERROR`, which is neither retried nor
+   * counted nor cached.
    */
   readonly classifyResult?: (result: ToolResult) => Failure | undefined;
 }
@@ -59,7 +61,7 @@ export interface ProtectedContext {
   /** Aborted when the client cancels or disconnects. */
   readonly signal?: AbortSignal;
   readonly principal?: string;
-  readonly authInfo?: { readonly clientId?: string };
+  readonly authInfo?: Credentials;
   /** Progress, as our server offers it: renews the attempt's time limit, never the deadline. */
   readonly progress?: (progress: number, total?: number, message?: string) => void;
   /** The SDK's way to send progress: renews it too. */
@@ -119,14 +121,15 @@ export const protect = <Arguments extends HandlerArguments, Result extends objec
   const { name, pipeline, annotations = {}, priority } = options;
   const readOnly = annotations.readOnlyHint === true;
   const idempotent = readOnly || annotations.idempotentHint === true;
-  const classifyResult = options.classifyResult ?? failureOfResult;
+  const classifyResult = (result: ToolResult) =>
+    options.classifyResult?.(result) ?? failureOfResult(result);
 
   return async (...args) => {
     const context = args[args.length - 1] as ContextOf<Arguments> & ProtectedContext;
     const input = (args.length > 1 ? args[0] : undefined) as InputOf<Arguments>;
     const principal = options.principal
       ? options.principal(context)
-      : (context.principal ?? context.authInfo?.clientId);
+      : (context.principal ?? principalOf(context.authInfo));
     const key =
       readOnly && pipeline.cache
         ? identityOf(pipeline.name, name, options.cacheInput?.(input) ?? input, principal)
@@ -147,16 +150,49 @@ export const protect = <Arguments extends HandlerArguments, Result extends objec
       const inner = contextOf(context, call);
       return handler(...([...args.slice(0, -1), inner] as unknown as Arguments)) as never;
     }, callOptions);
+    const cancelled = !outcome.ok && context.signal?.aborted === true;
     if (started !== undefined) {
       const seconds = (systemClock.now() - started) / 1_000;
-      const code = boundedCode(outcome.failure?.code) ?? ERROR_TYPE_TOOL_ERROR;
-      recordToolDuration(name, seconds, toolOutcome(outcome), code);
+      // A tool that speaks of an error is one to the conventions too, as where we see its answer.
+      const failure = outcome.ok ? outcome.value._meta?.[META_FAILURE] : outcome.failure;
+      const code = sentCode((failure as Partial<Failure> | undefined)?.code);
+      recordToolDuration(
+        name,
+        seconds,
+        cancelled ? 'cancelled' : toolOutcome(outcome),
+        code ?? ERROR_TYPE_TOOL_ERROR,
+      );
     }
+    if (cancelled) throw outcome.error;
     return toResult(outcome) as unknown as Protected<Result>;
   };
 };
 
-/** A tool whose handler is protected; everything else of it stays as it is. */
+/**
+ * A tool whose handler is protected as by `protect`; everything else of it stays as it is, and
+ * its name and annotations are the tool's own.
+ *
+ * @example
+ * ```ts
+ * import { createPipeline, defineTool, presets, protectTool } from 'mcp-resilience';
+ * import { z } from 'zod';
+ *
+ * const headlines = defineTool({
+ *   name: 'headlines',
+ *   description: 'Headlines of a day',
+ *   inputSchema: z.object({ day: z.string() }),
+ *   annotations: { readOnlyHint: true },
+ *   handler: async ({ day }, { signal }) => {
+ *     const response = await fetch(`https://news.example/${day}`, { signal });
+ *     return { content: [{ type: 'text', text: await response.text() }] };
+ *   },
+ * });
+ * const pipeline = createPipeline('news-api', presets['public-api']);
+ * const tool = protectTool(headlines, { pipeline, fallback: ({ day }) => ({
+ *   content: [{ type: 'text', text: `No headlines of ${day} at the moment.` }],
+ * }) });
+ * ```
+ */
 export const protectTool = <T extends Tool>(
   tool: T,
   options: Omit<
@@ -213,7 +249,17 @@ const identityOf = (
 const failureOfResult = (result: ToolResult): Failure | undefined =>
   result.isError === true ? createFailure('TOOL_ERROR') : undefined;
 
-/** A failure as a tool result: text for the model, structure for programs. */
+/**
+ * A failure as a tool result: `isError: true`, the text of `describe` for the model, and for
+ * programs the structured failure and the outcome under `_meta`.
+ *
+ * @example
+ * ```ts
+ * import { classify, failureResult } from 'mcp-resilience';
+ * const result = failureResult(classify(new Response(null, { status: 503 })));
+ * result.isError; // true
+ * ```
+ */
 export const failureResult = (failure: Failure): ToolResult => ({
   isError: true,
   content: [{ type: 'text', text: describe(failure) }],
@@ -225,7 +271,6 @@ export const failureResult = (failure: Failure): ToolResult => ({
 
 const toolOutcome = (outcome: Outcome<ToolResult>): ToolOutcome => {
   if (!outcome.ok) {
-    if (outcome.failure.code === 'CANCELLED') return 'cancelled';
     return REJECTIONS.has(outcome.failure.code) ? 'rejected' : 'error';
   }
   if (outcome.source === 'call') return outcome.value.isError === true ? 'error' : 'success';
@@ -233,10 +278,7 @@ const toolOutcome = (outcome: Outcome<ToolResult>): ToolOutcome => {
 };
 
 const toResult = (outcome: Outcome<ToolResult>): ToolResult => {
-  if (!outcome.ok) {
-    if (outcome.failure.code === 'CANCELLED') throw outcome.error;
-    return failureResult(outcome.failure);
-  }
+  if (!outcome.ok) return failureResult(outcome.failure);
   const { value, source, failure } = outcome;
   if (source === 'call') {
     return outcome.cachedUntil === undefined
@@ -272,7 +314,7 @@ const withMeta = (
   note?: string,
 ): ToolResult => ({
   ...result,
-  ...(note && { content: [...result.content, { type: 'text', text: note }] }),
+  ...(note && { content: [...(result.content ?? []), { type: 'text', text: note }] }),
   _meta: { ...result._meta, ...meta },
 });
 

@@ -3,7 +3,6 @@
  * Our tools on the SDK's low-level server. The SDK's own way to register a tool would lose
  * what it does not know of a result; here results pass through whole.
  */
-import type { AuthInfo } from '@modelcontextprotocol/sdk/server/auth/types.js';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js';
 import {
@@ -17,6 +16,7 @@ import { createFailure, failureToJSON } from '../resilience/failure.ts';
 import { CODE, JsonRpcError } from './jsonrpc.ts';
 import { META_FAILURE } from './meta.ts';
 import type { KnownNames } from './operation.ts';
+import { principalOf } from './principal.ts';
 import type { Tool, ToolContext, ToolResult } from './tool.ts';
 import { checkResult, internalError, invalidInput, thrownToResult } from './tool-failure.ts';
 import { describeTool, type ListedTool } from './tool-schema.ts';
@@ -41,12 +41,6 @@ export interface ServerFactory {
 }
 
 type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
-
-/** Who calls, if the door authenticates: `AuthInfo.extra.principal`, else the client's id. */
-export const principalOf = (authInfo: AuthInfo | undefined): string | undefined => {
-  const principal = authInfo?.extra?.principal;
-  return typeof principal === 'string' ? principal : authInfo?.clientId;
-};
 
 /** Progress of one call: only if the client asked, only while it waits, only forward (2025-11-25, basic/utilities/progress). */
 const progressOf = (extra: Extra, isRunning: () => boolean): ToolContext['progress'] => {

@@ -4,6 +4,7 @@
  * the transport is one of ours; else by `protect`.
  */
 import { type Context, context, createContextKey } from '@opentelemetry/api';
+import { boundedCode } from '../telemetry/bounded-code.ts';
 import { instruments } from '../telemetry/instruments.ts';
 import * as semconv from '../telemetry/semconv.ts';
 import { ATTR } from '../telemetry/signals.ts';
@@ -18,18 +19,9 @@ export const markServed = (parent: Context): Context => parent.setValue(SERVED, 
 export const recordsOwnDuration = (): boolean =>
   instruments().enabled && context.active().getValue(SERVED) !== true;
 
-/** Failure codes kept apart in metrics: those of a classifier, or of an upstream, are not bounded. */
-const MAX_FAILURE_CODES = 100;
-const failureCodes = new Set<string>();
-
-/** The code as a metric may carry it: `_other` beyond the first hundred. */
-export const boundedCode = (code: unknown): string | undefined => {
-  if (typeof code !== 'string' || code === '') return undefined;
-  if (failureCodes.has(code)) return code;
-  if (failureCodes.size >= MAX_FAILURE_CODES || code.length > 64) return semconv.VALUE_OTHER;
-  failureCodes.add(code);
-  return code;
-};
+/** A failure code that somebody sent, as a metric may carry it; undefined when it is none. */
+export const sentCode = (code: unknown): string | undefined =>
+  typeof code === 'string' && code !== '' ? boundedCode(code) : undefined;
 
 /**
  * Records one call.

@@ -63,7 +63,23 @@ export interface Tool<Input extends z.ZodType = z.ZodType, Output extends z.ZodT
   ) => Promise<ToolResult> | ToolResult;
 }
 
-/** Keeps the types of the schemas that an object literal would lose in a list of tools. */
+/**
+ * Gives the tool back as it is, with the types of its schemas, which an object literal would
+ * lose in a list of tools: the input of the handler is what `inputSchema` lets through.
+ *
+ * @example
+ * ```ts
+ * import { defineTool } from 'mcp-resilience';
+ * import { z } from 'zod';
+ *
+ * const double = defineTool({
+ *   name: 'double',
+ *   description: 'Twice a number',
+ *   inputSchema: z.object({ number: z.number() }),
+ *   handler: ({ number }) => ({ content: [{ type: 'text', text: String(2 * number) }] }),
+ * });
+ * ```
+ */
 export const defineTool = <Input extends z.ZodType, Output extends z.ZodType>(
   tool: Tool<Input, Output>,
 ): Tool<Input, Output> => tool;

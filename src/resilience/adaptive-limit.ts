@@ -10,8 +10,9 @@
  * use). Their long-term average as the baseline was left out: under lasting overload it takes
  * the overload for normal and lets the limit grow without end.
  */
+import type { Failure } from './failure.ts';
 import { type AdaptiveLimitSettings, adaptiveLimitRules } from './policy.ts';
-import { resolve } from './settings.ts';
+import { resolve, SettingsError } from './settings.ts';
 
 /** Fewest samples that a decision rests on. */
 const WINDOW = 16;
@@ -23,6 +24,10 @@ const FIRST_PROBE = 3;
 const DOUBT_AFTER = 4;
 /** What the limit is divided by for a probe: deep enough to empty a queue of our own making. */
 const PROBE_DEPTH = 3;
+
+/** Whether a failure says that the dependency has too much to do; our own refusals do not. */
+export const saysOverload = ({ source, weight, delivery }: Failure): boolean =>
+  source === 'timeout' || (weight === 'throttled' && delivery !== 'not_sent');
 
 /**
  * A concurrency limit that follows the capacity of what it protects. It decides once per
@@ -59,7 +64,7 @@ export class AdaptiveLimit {
 
   /**
    * @param path names the settings in errors
-   * @throws RangeError naming the setting, its range and the value given
+   * @throws SettingsError naming the setting, its range and the value given
    */
   constructor(settings: AdaptiveLimitSettings, path = 'adaptiveLimit') {
     const {
@@ -69,7 +74,7 @@ export class AdaptiveLimit {
       tolerance = 1.5,
     } = resolve(adaptiveLimitRules, settings, path);
     if (max < min)
-      throw new RangeError(`${path}.max must be at least ${path}.min (${min}), got ${max}`);
+      throw new SettingsError([`${path}.max must be at least ${path}.min (${min}), got ${max}`]);
     this.#min = min;
     this.#max = max;
     this.#tolerance = tolerance;

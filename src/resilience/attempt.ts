@@ -35,8 +35,8 @@ export interface AttemptHost {
   readonly expiry: ExpiryQueue | undefined;
   /** Milliseconds of the attempt time limit; `Infinity` without one. */
   readonly timeout: number;
-  /** Makes the error of an attempt that took too long. */
-  timedOut(reason: 'attempt' | 'deadline'): Error;
+  /** Makes the error of an attempt that took too long; `attempt` is its number. */
+  timedOut(reason: 'attempt' | 'deadline', attempt: number): Error;
   /** Called once the work itself has ended, however long ago the attempt was given up. */
   workEnded(): void;
 }
@@ -120,7 +120,7 @@ export class Attempt<T> implements CallContext, Expirable {
   }
 
   onExpire(): void {
-    this.abandon(this.#host.timedOut('attempt'));
+    this.abandon(this.#host.timedOut('attempt', this.attempt));
   }
 
   #watch(): void {
@@ -141,7 +141,7 @@ export class Attempt<T> implements CallContext, Expirable {
     const now = expiry || deadline ? clock.now() : 0;
     if (deadline !== undefined && deadline.at - now <= timeout) {
       // Later ones may end sooner than this, so it cannot stand in the queue.
-      const onDeadline = () => this.abandon(this.#host.timedOut('deadline'));
+      const onDeadline = () => this.abandon(this.#host.timedOut('deadline', this.attempt));
       this.#timer = clock.setTimer(deadline.at - now, onDeadline);
     } else expiry?.add(this, now);
   }

@@ -3,12 +3,13 @@
  * Most calls at one time: what one slow dependency may occupy is bounded, and the rest of the
  * server stays afloat (the bulkhead of Nygard, "Release It!", 2nd ed. 2018, ch. 5).
  */
+import { context } from '@opentelemetry/api';
 import { emitEvent, type Observed, observeMetrics, type Report } from '../telemetry/instruments.ts';
 import { ATTR, EVENT } from '../telemetry/signals.ts';
 import { AdaptiveLimit } from './adaptive-limit.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { Decisions } from './decisions.ts';
-import { ResilienceError } from './failure.ts';
+import { createFailure, ResilienceError } from './failure.ts';
 import { type BulkheadSettings, bulkheadRules, type Priority } from './policy.ts';
 import { type PlacedWork, runInPlace } from './run-in-place.ts';
 import { resolve } from './settings.ts';
@@ -56,7 +57,7 @@ const WHY: Readonly<Record<BulkheadRefusal, string>> = {
  * ```ts
  * import { Bulkhead } from 'mcp-resilience';
  * const bulkhead = new Bulkhead('search', { limit: 10, queue: 20, maxWait: 1_000 });
- * const page = await bulkhead.execute((signal) => fetch('https://search.example', { signal }));
+ * const page = await bulkhead.execute(() => fetch('https://search.example'));
  * const adaptive = new Bulkhead('search', { limit: { min: 2, max: 100 } });
  * ```
  */
@@ -94,7 +95,7 @@ export class Bulkhead implements Observed {
     this.#owner = {
       cancelled: () => this.#decisions.count('cancelled'),
       // Whether a place is free was settled when it became so: nobody in line can have one.
-      expired: (waiter) => waiter.refuse(this.refusal('timeout')),
+      expired: (waiter) => this.#turnAway(waiter, 'timeout'),
     };
     this.#resize(limit);
     this.#unobserve = observeMetrics(this);
@@ -128,7 +129,7 @@ export class Bulkhead implements Observed {
     if (this.#queued >= this.#maxQueue) {
       const shed = priority === 'background' ? undefined : this.#background.tail;
       if (shed === undefined) return Promise.reject(this.refusal());
-      shed.refuse(this.refusal('shed'));
+      this.#turnAway(shed, 'shed');
     }
     const queue = priority === 'background' ? this.#background : this.#interactive;
     return new Waiter(queue, this.#owner, this.#clock, now, latest, options).promise;
@@ -187,15 +188,9 @@ export class Bulkhead implements Observed {
       ...this.#decisions.dependency,
       [ATTR.reason]: reason,
     });
-    return new ResilienceError({
-      code: 'BULKHEAD_FULL',
-      message: `bulkhead of "${this.name}": ${WHY[reason]}`,
-      severity: 'transient',
-      source: 'rate_limit',
-      weight: 'throttled',
-      delivery: 'not_sent',
-      retryable: reason !== 'destroyed',
-    });
+    const message = `bulkhead of "${this.name}": ${WHY[reason]}`;
+    const retryable = reason !== 'destroyed';
+    return new ResilienceError(createFailure('BULKHEAD_FULL', { message, retryable }));
   }
 
   stats(): BulkheadStats {
@@ -215,7 +210,7 @@ export class Bulkhead implements Observed {
     this.#destroyed = true;
     this.#resize(0);
     for (const queue of [this.#interactive, this.#background]) {
-      while (queue.head !== undefined) queue.head.refuse(this.refusal());
+      while (queue.head !== undefined) this.#turnAway(queue.head, 'destroyed');
     }
     this.#unobserve();
   }
@@ -253,12 +248,16 @@ export class Bulkhead implements Observed {
       if (this.#active >= (background ? this.#backgroundLimit : this.#limit)) return;
       // Its own timer is late: the process was blocked.
       if (waiter.deadline !== undefined && waiter.deadline.at < this.#clock.now()) {
-        waiter.refuse(this.refusal('timeout'));
+        this.#turnAway(waiter, 'timeout');
       } else {
         this.#grant();
         waiter.grant();
       }
     }
+  }
+
+  #turnAway(waiter: Waiter, reason: BulkheadRefusal): void {
+    waiter.refuse(context.with(waiter.context, () => this.refusal(reason)));
   }
 
   #grant(): void {

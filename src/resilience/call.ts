@@ -3,9 +3,10 @@
  * One protected call on its way through a pipeline: its limits, the place it holds, the
  * attempts it has made. Everything that must be given back is given back here.
  */
-import { context, trace } from '@opentelemetry/api';
-import { emitEvent, instruments, tracer } from '../telemetry/instruments.ts';
+import { type Context, context, diag, trace } from '@opentelemetry/api';
+import { emitEvent, endSpan, instruments, startChildSpan } from '../telemetry/instruments.ts';
 import { ATTR, attemptSpanName, EVENT } from '../telemetry/signals.ts';
+import { saysOverload } from './adaptive-limit.ts';
 import { Attempt, type AttemptHost, type Work } from './attempt.ts';
 import type { BreakerPermit, CircuitBreaker } from './circuit-breaker.ts';
 import type { Clock } from './clock.ts';
@@ -50,12 +51,14 @@ export class Call<T> implements AttemptHost {
   /** When its first attempt began, where somebody wants to know how long it took. */
   startedAt: number | undefined = undefined;
   succeeded = false;
-  /** Whether it failed because its dependency has too much to do. */
-  overloaded = false;
   /** The failure that the result itself tells of, if it does. */
   resultFailure: Failure | undefined = undefined;
   readonly #env: CallEnvironment;
   readonly #classifyResult: ((value: T) => Failure | undefined) | undefined;
+  /** Where events belong that happen when nothing of the call runs: its time is up. */
+  readonly #context: Context | undefined;
+  #overloaded = false;
+  #deadlinePassed: ResilienceError | undefined = undefined;
   #working = 0;
   #over = false;
 
@@ -72,41 +75,42 @@ export class Call<T> implements AttemptHost {
     this.timeout = env.timeout;
     this.deadline = deadline;
     this.callerSignal = signal;
+    this.#context = env.expiry || deadline ? context.active() : undefined;
   }
 
   /** Starts the next attempt. */
   launch(work: Work<T>): Promise<T> {
-    this.attempts++;
-    if (this.attempts === 1 && !this.#env.attemptBreaker && !this.#classifyResult) {
+    if (this.attempts === 0 && !this.#env.attemptBreaker && !this.#classifyResult) {
+      this.attempts = 1;
       this.#working++;
       return new Attempt<T>(this, 1).run(work);
     }
-    return this.#launch(work, this.attempts, this.attempts > 1).promise;
+    return this.#launch(work, this.attempts > 0).promise;
   }
 
   /** Starts the next attempt of a race; `retry` tells a race that is a retry from a hedge. */
   launchRacer(work: Work<T>, retry: boolean): Racer<T> {
-    return this.#launch(work, ++this.attempts, retry);
+    return this.#launch(work, retry);
   }
 
-  #launch(work: Work<T>, number: number, retry: boolean): Racer<T> {
+  #launch(work: Work<T>, retry: boolean): Racer<T> {
     const { attemptBreaker, classify } = this.#env;
     const permit = attemptBreaker?.tryAcquire();
     if (attemptBreaker && !permit) {
       return { promise: Promise.reject(attemptBreaker.refuse()), abandon() {} };
     }
     this.#working++;
-    const attempt = new Attempt<T>(this, number);
+    const attempt = new Attempt<T>(this, ++this.attempts);
     let abandoned = false;
+    const givenUp = () => abandoned || this.callerSignal?.aborted === true;
     const started = this.clock.now();
-    const promise = this.#observe(number, retry, () => attempt.run(work)).then(
+    const promise = this.#observe(attempt.attempt, retry, givenUp, () => attempt.run(work)).then(
       (value) => {
         this.#settle(permit, 'success', started);
         return value;
       },
       (error: unknown) => {
-        const ignored = abandoned || this.callerSignal?.aborted === true;
-        const failed = !ignored && classify(failureOf(error)).weight === 'infrastructure';
+        const failed = !givenUp() && classify(failureOf(error)).weight === 'infrastructure';
         this.#settle(permit, failed ? 'failure' : 'ignored', started);
         throw error;
       },
@@ -128,21 +132,33 @@ export class Call<T> implements AttemptHost {
     if (permit) this.#env.attemptBreaker?.settle(permit, outcome, started);
   }
 
+  /** A classifier that throws is passed over: it must not lose an answer that is there. */
+  #failureIn(value: T): Failure | undefined {
+    try {
+      return this.#classifyResult?.(value);
+    } catch (error) {
+      diag.error(`classifyResult of "${this.#env.name}" threw`, error);
+      return undefined;
+    }
+  }
+
   /** Judges the result; traces the second and later attempts, and counts those that are retries. */
-  async #observe(number: number, retry: boolean, run: () => Promise<T>): Promise<T> {
+  async #observe(
+    number: number,
+    retry: boolean,
+    givenUp: () => boolean,
+    run: () => Promise<T>,
+  ): Promise<T> {
     const { name, classify } = this.#env;
     const judged = async (): Promise<T> => {
       const value = await run();
-      const failure = this.#classifyResult?.(value);
+      const failure = this.#failureIn(value);
       if (failure) throw new FailedResult(value, failure);
       return value;
     };
     if (number === 1) return judged();
-    const parent = trace.getActiveSpan();
     const attributes = { [ATTR.dependency]: name, [ATTR.attempt]: number };
-    const span = parent?.isRecording()
-      ? tracer().startSpan(attemptSpanName(number), { attributes })
-      : undefined;
+    const span = startChildSpan(attemptSpanName(number), attributes);
     const counted = (outcome: string) =>
       retry &&
       instruments().retryAttempts.add(1, { [ATTR.dependency]: name, [ATTR.outcome]: outcome });
@@ -155,25 +171,30 @@ export class Call<T> implements AttemptHost {
     } catch (error) {
       const failure = classify(failureOf(error));
       span?.setAttribute(ATTR.failureCode, failure.code);
-      counted('failure');
+      // Cancelled, or made needless by a hedge: it has not failed.
+      if (!givenUp()) counted('failure');
       throw error;
     } finally {
-      span?.end();
+      endSpan(span);
     }
   }
 
-  timedOut(reason: 'attempt' | 'deadline'): ResilienceError {
+  timedOut(reason: 'attempt' | 'deadline', attempt: number = this.attempts): ResilienceError {
+    // The deadline ends all attempts that are out, but passes once.
+    if (reason === 'deadline' && this.#deadlinePassed) return this.#deadlinePassed;
     const { name, timeout } = this.#env;
     const attributes = { [ATTR.dependency]: name, [ATTR.reason]: reason };
-    instruments().timeouts.add(1, attributes);
-    emitEvent(EVENT.timeoutExceeded, 'warn', { ...attributes, [ATTR.attempt]: this.attempts });
-    return new ResilienceError(
-      reason === 'attempt'
-        ? createFailure('TIMEOUT', { message: `"${name}" did not answer within ${timeout} ms` })
-        : createFailure('DEADLINE_EXCEEDED', {
-            message: `the deadline passed before "${name}" had answered`,
-          }),
-    );
+    context.with(this.#context ?? context.active(), () => {
+      instruments().timeouts.add(1, attributes);
+      emitEvent(EVENT.timeoutExceeded, 'warn', { ...attributes, [ATTR.attempt]: attempt });
+    });
+    if (reason === 'attempt') {
+      const message = `"${name}" did not answer within ${timeout} ms`;
+      return new ResilienceError(createFailure('TIMEOUT', { message }));
+    }
+    const message = `the deadline passed before "${name}" had answered`;
+    this.#deadlinePassed = new ResilienceError(createFailure('DEADLINE_EXCEEDED', { message }));
+    return this.#deadlinePassed;
   }
 
   workEnded(): void {
@@ -187,15 +208,21 @@ export class Call<T> implements AttemptHost {
     this.#giveBack();
   }
 
+  /** It has failed for good: tells an adaptive limit whether its dependency has too much to do. */
+  failed(failure: Failure): void {
+    this.#overloaded = saysOverload(failure);
+  }
+
   // Work that nobody waits for any more still uses the dependency, so the place is held until
   // all of it has ended.
   #giveBack(): void {
     if (!this.#over || this.#working > 0 || !this.holdsPlace) return;
     this.holdsPlace = false;
     // Only one undisturbed attempt tells how long the dependency takes.
-    const measured = this.startedAt !== undefined && this.succeeded && this.attempts === 1;
-    const rtt = measured ? this.clock.now() - (this.startedAt ?? 0) : undefined;
-    this.#env.release(rtt, this.overloaded);
+    const telling = this.#overloaded || (this.succeeded && this.attempts === 1);
+    const { startedAt } = this;
+    const rtt = telling && startedAt !== undefined ? this.clock.now() - startedAt : undefined;
+    this.#env.release(rtt, this.#overloaded);
   }
 }
 

@@ -60,7 +60,20 @@ const STATES: readonly BreakerState[] = ['closed', 'open', 'half-open', 'isolate
 
 /**
  * The refusal of an open breaker. Made once per breaker and thrown for every refused call, so
- * it has no useful stack; `failure` is computed when read, with the wait that is left then.
+ * it has no useful stack; `failure` is computed when read, with the wait that is left then
+ * (`retryAfter`, in seconds). Its `code` is `CIRCUIT_OPEN`.
+ *
+ * @example
+ * ```ts
+ * import { CircuitBreaker, CircuitOpenError } from 'mcp-resilience';
+ * const breaker = new CircuitBreaker('billing');
+ * try {
+ *   await breaker.execute(() => fetch('https://billing.example/invoice/1'));
+ * } catch (error) {
+ *   if (!(error instanceof CircuitOpenError)) throw error;
+ *   console.error(`billing is paused for ${error.failure.retryAfter ?? 0} s`);
+ * }
+ * ```
  */
 export class CircuitOpenError extends ResilienceError {
   override readonly name = 'CircuitOpenError';
@@ -73,10 +86,12 @@ export class CircuitOpenError extends ResilienceError {
   }
 
   override get failure(): Failure {
-    const { retryAfter, state } = this.#breaker;
+    const { name, retryAfter, state } = this.#breaker;
+    const isolated = state === 'isolated';
     return {
       ...super.failure,
-      retryable: state !== 'isolated',
+      ...(isolated && { message: `circuit breaker "${name}" was isolated by hand` }),
+      retryable: !isolated,
       ...(retryAfter === undefined ? {} : { retryAfter }),
     };
   }
@@ -104,6 +119,7 @@ export class CircuitBreaker {
    */
   readonly timed: boolean;
   readonly #slowFrom: number;
+  readonly #longestOpen: number;
   readonly #listeners = new Map<BreakerEvent, Set<(breaker: CircuitBreaker) => void>>();
   readonly #unobserve: () => void;
   readonly #attributes: Readonly<Record<string, Record<string, string>>>;
@@ -126,6 +142,8 @@ export class CircuitBreaker {
     this.#clock = env.clock ?? systemClock;
     this.#window = createWindow(this.settings);
     this.#slowFrom = this.settings.slowCallDuration ?? Number.POSITIVE_INFINITY;
+    const { openDuration, maxOpenDuration } = this.settings;
+    this.#longestOpen = settings.maxOpenDuration ?? Math.max(maxOpenDuration, openDuration);
     this.timed = this.settings.window === 'time' || Number.isFinite(this.#slowFrom);
     this.#inner = closed();
     this.#attributes = Object.fromEntries(
@@ -147,7 +165,7 @@ export class CircuitBreaker {
   get retryAfter(): number | undefined {
     this.#poll();
     const inner = this.#inner;
-    return inner.state === 'open' ? (inner.until - this.#clock.now()) / 1000 : undefined;
+    return inner.state === 'open' ? Math.max(0, inner.until - this.#clock.now()) / 1000 : undefined;
   }
 
   /**
@@ -182,12 +200,17 @@ export class CircuitBreaker {
   }
 
   /**
-   * Gives a permit back with the outcome of its call. Every permit taken must be settled;
-   * settling late, twice or after the state has changed is harmless and decides nothing.
+   * Gives a permit back with the outcome of its call. Every permit taken must be settled once.
+   * After the state has changed it decides nothing; neither does a probe that is settled after its
+   * lease or again. While closed, each time counts as a call.
    *
-   * @param started clock time at which the call began, for the slow-call rate
+   * @param started clock time at which the call began; without it the call is not a slow one
    */
-  settle(permit: BreakerPermit, outcome: BreakerOutcome, started = 0): void {
+  settle(
+    permit: BreakerPermit,
+    outcome: BreakerOutcome,
+    started: number = Number.POSITIVE_INFINITY,
+  ): void {
     const inner = this.#inner;
     const now = this.timed ? this.#clock.now() : 0;
     const slow = outcome !== 'ignored' && now - started >= this.#slowFrom;
@@ -211,11 +234,11 @@ export class CircuitBreaker {
 
   /** Closes it and forgets what it has seen. Leaves `isolated` too. */
   reset(): void {
+    this.#successes = 0;
     if (this.#inner.state === 'closed') {
       this.#window.reset();
       // A new permit: calls that run now belong to the time before the reset.
       this.#inner = closed();
-      this.#successes = 0;
     } else this.#close();
   }
 
@@ -362,18 +385,28 @@ export class CircuitBreaker {
   }
 
   #open(failureCount: number, age = 0): void {
-    const { openDuration, openBackoff, maxOpenDuration } = this.settings;
+    const { openDuration, openBackoff } = this.settings;
     const now = this.#clock.now();
-    if (this.#inner.state === 'closed') this.#brokenAt = now - age;
-    const duration = Math.min(openDuration * openBackoff ** this.#openings, maxOpenDuration);
+    const { state } = this.#inner;
+    if (state === 'closed' || state === 'isolated') this.#brokenAt = now - age;
+    const duration = Math.min(openDuration * openBackoff ** this.#openings, this.#longestOpen);
     this.#openings++;
     this.#openedAtWall = this.#clock.wallTime() - age;
     const next: Inner = { state: 'open', until: now + duration - age, failureCount };
     this.#enter(next);
     // A listener may have moved it on already.
-    if (this.#inner === next) {
-      this.#timer = this.#clock.setTimer(next.until - now, () => this.#poll());
-    }
+    if (this.#inner === next) this.#arm(next.until - now);
+  }
+
+  #arm(delay: number): void {
+    this.#timer = this.#clock.setTimer(delay, () => {
+      this.#timer = undefined;
+      this.#poll();
+      // Timers of the platform are cut to whole milliseconds and may fire a little early.
+      const inner = this.#inner;
+      if (inner.state === 'open' && this.#timer === undefined)
+        this.#arm(inner.until - this.#clock.now());
+    });
   }
 
   #close(): void {
@@ -407,7 +440,8 @@ export class CircuitBreaker {
   #tell(event: BreakerEvent): void {
     const listeners = this.#listeners.get(event);
     if (listeners === undefined) return;
-    for (const listener of listeners) {
+    // A copy: one that listens anew while it is told would be told again, without end.
+    for (const listener of [...listeners]) {
       try {
         listener(this);
       } catch (error) {

@@ -79,7 +79,21 @@ class SystemTimer implements Timer {
 
 const NEVER: Timer = { cancel() {} };
 
-/** The clock of the process: `performance.now()`, `Date.now()` and its timers. */
+/**
+ * The clock of the process: `performance.now()`, `Date.now()` and its timers, all milliseconds.
+ * The default wherever a clock can be given.
+ *
+ * @throws RangeError from `setTimer` when the delay is not a number
+ *
+ * @example
+ * ```ts
+ * import { CircuitBreaker, type Clock, systemClock } from 'mcp-resilience';
+ * let skipped = 0;
+ * const clock: Clock = { ...systemClock, now: () => systemClock.now() + skipped };
+ * const breaker = new CircuitBreaker('billing', { openDuration: 30_000 }, { clock });
+ * skipped = 30_000; // an open breaker is half-open now
+ * ```
+ */
 export const systemClock: Clock = {
   now: () => performance.now(),
   wallTime: () => Date.now(),

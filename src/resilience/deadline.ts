@@ -26,7 +26,9 @@ export class Deadline {
   /** When it ends, in milliseconds of the clock it was made with. */
   readonly at: number;
 
+  /** @throws RangeError for NaN: it would never pass, and hide every other deadline */
   constructor(at: number, clock: Clock = systemClock) {
+    if (Number.isNaN(at)) throw new RangeError('Deadline: at must be a number, got NaN');
     this.at = at;
     this.#clock = clock;
   }
@@ -57,9 +59,27 @@ const ambient = new AsyncLocalStorage<Deadline>();
 /**
  * The deadline of the protected call that we are inside of, if there is one. A pipeline reads
  * it on its own, so a call made within another one never outlives the outer one.
+ *
+ * @example
+ * ```ts
+ * import { currentDeadline } from 'mcp-resilience';
+ * const enough = () => (currentDeadline()?.remaining() ?? Infinity) > 500; // milliseconds
+ * ```
  */
 export const currentDeadline = (): Deadline | undefined => ambient.getStore();
 
-/** Runs `work` so that `currentDeadline()` answers `deadline` in everything it starts. */
+/**
+ * Runs `work` so that `currentDeadline()` answers `deadline` in everything it starts, however
+ * long that goes on. What `work` returns and throws is passed on.
+ *
+ * @example
+ * ```ts
+ * import { createPipeline, Deadline, presets, runWithDeadline } from 'mcp-resilience';
+ * const search = createPipeline('search', presets.internal);
+ * await runWithDeadline(Deadline.after(2_000), () =>
+ *   search.execute(({ signal }) => fetch('https://search.example/?q=otel', { signal })),
+ * );
+ * ```
+ */
 export const runWithDeadline = <T>(deadline: Deadline, work: () => T): T =>
   ambient.run(deadline, work);

@@ -13,7 +13,7 @@ export type FailureProfile = Pick<
   'severity' | 'source' | 'weight' | 'delivery' | 'retryable'
 >;
 
-const profile = (
+const profileOf = (
   severity: FailureProfile['severity'],
   source: FailureProfile['source'],
   weight: FailureProfile['weight'],
@@ -32,33 +32,33 @@ const profile = (
  * before is unknown, so it is repeated only when the call is idempotent.
  */
 export const failureProfiles: Readonly<Record<FailureCode, FailureProfile>> = Object.freeze({
-  CONNECTION_REFUSED: profile('transient', 'network', 'infrastructure', 'not_sent', true),
-  CONNECTION_RESET: profile('transient', 'network', 'infrastructure', 'lost', true),
-  CONNECT_TIMEOUT: profile('transient', 'network', 'infrastructure', 'not_sent', true),
-  DNS_FAILURE: profile('transient', 'network', 'infrastructure', 'not_sent', true),
-  HOST_UNREACHABLE: profile('transient', 'network', 'infrastructure', 'not_sent', true),
-  TLS_FAILURE: profile('permanent', 'network', 'infrastructure', 'not_sent', false),
-  NETWORK_ERROR: profile('transient', 'network', 'infrastructure', 'lost', true),
-  UPSTREAM_TIMEOUT: profile('transient', 'timeout', 'infrastructure', 'lost', true),
-  UPSTREAM_UNAVAILABLE: profile('transient', 'upstream', 'infrastructure', 'answered', true),
-  UPSTREAM_ERROR: profile('transient', 'upstream', 'infrastructure', 'answered', true),
-  UPSTREAM_INVALID_RESPONSE: profile('transient', 'upstream', 'infrastructure', 'answered', true),
-  RATE_LIMITED: profile('transient', 'rate_limit', 'throttled', 'refused', true),
-  AUTH_FAILED: profile('permanent', 'upstream', 'caller', 'answered', false),
-  NOT_FOUND: profile('permanent', 'upstream', 'caller', 'answered', false),
-  REQUEST_REJECTED: profile('permanent', 'validation', 'caller', 'answered', false),
-  METHOD_NOT_FOUND: profile('permanent', 'validation', 'caller', 'answered', false),
-  TOOL_ERROR: profile('permanent', 'upstream', 'caller', 'answered', false),
-  OUTCOME_UNKNOWN: profile('permanent', 'network', 'infrastructure', 'lost', false),
-  CIRCUIT_OPEN: profile('transient', 'circuit', 'throttled', 'not_sent', true),
-  RATE_LIMIT_EXCEEDED: profile('transient', 'rate_limit', 'throttled', 'not_sent', true),
-  BULKHEAD_FULL: profile('transient', 'rate_limit', 'throttled', 'not_sent', true),
-  TIMEOUT: profile('transient', 'timeout', 'infrastructure', 'lost', true),
-  DEADLINE_EXCEEDED: profile('transient', 'timeout', 'infrastructure', 'lost', true),
-  CANCELLED: profile('permanent', 'cancelled', 'caller', 'lost', false),
-  INVALID_INPUT: profile('permanent', 'validation', 'caller', 'not_sent', false),
-  INTERNAL_ERROR: profile('permanent', 'internal', 'caller', 'answered', false),
-  UNKNOWN_ERROR: profile('transient', 'upstream', 'infrastructure', 'answered', true),
+  CONNECTION_REFUSED: profileOf('transient', 'network', 'infrastructure', 'not_sent', true),
+  CONNECTION_RESET: profileOf('transient', 'network', 'infrastructure', 'lost', true),
+  CONNECT_TIMEOUT: profileOf('transient', 'network', 'infrastructure', 'not_sent', true),
+  DNS_FAILURE: profileOf('transient', 'network', 'infrastructure', 'not_sent', true),
+  HOST_UNREACHABLE: profileOf('transient', 'network', 'infrastructure', 'not_sent', true),
+  TLS_FAILURE: profileOf('permanent', 'network', 'infrastructure', 'not_sent', false),
+  NETWORK_ERROR: profileOf('transient', 'network', 'infrastructure', 'lost', true),
+  UPSTREAM_TIMEOUT: profileOf('transient', 'timeout', 'infrastructure', 'lost', true),
+  UPSTREAM_UNAVAILABLE: profileOf('transient', 'upstream', 'infrastructure', 'answered', true),
+  UPSTREAM_ERROR: profileOf('transient', 'upstream', 'infrastructure', 'answered', true),
+  UPSTREAM_INVALID_RESPONSE: profileOf('transient', 'upstream', 'infrastructure', 'answered', true),
+  RATE_LIMITED: profileOf('transient', 'rate_limit', 'throttled', 'refused', true),
+  AUTH_FAILED: profileOf('permanent', 'upstream', 'caller', 'answered', false),
+  NOT_FOUND: profileOf('permanent', 'upstream', 'caller', 'answered', false),
+  REQUEST_REJECTED: profileOf('permanent', 'validation', 'caller', 'answered', false),
+  METHOD_NOT_FOUND: profileOf('permanent', 'validation', 'caller', 'answered', false),
+  TOOL_ERROR: profileOf('permanent', 'upstream', 'caller', 'answered', false),
+  OUTCOME_UNKNOWN: profileOf('permanent', 'network', 'infrastructure', 'lost', false),
+  CIRCUIT_OPEN: profileOf('transient', 'circuit', 'throttled', 'not_sent', true),
+  RATE_LIMIT_EXCEEDED: profileOf('transient', 'rate_limit', 'throttled', 'not_sent', true),
+  BULKHEAD_FULL: profileOf('transient', 'rate_limit', 'throttled', 'not_sent', true),
+  TIMEOUT: profileOf('transient', 'timeout', 'infrastructure', 'lost', true),
+  DEADLINE_EXCEEDED: profileOf('transient', 'timeout', 'infrastructure', 'lost', true),
+  CANCELLED: profileOf('permanent', 'cancelled', 'caller', 'lost', false),
+  INVALID_INPUT: profileOf('permanent', 'validation', 'caller', 'not_sent', false),
+  INTERNAL_ERROR: profileOf('permanent', 'internal', 'caller', 'answered', false),
+  UNKNOWN_ERROR: profileOf('transient', 'upstream', 'infrastructure', 'answered', true),
 });
 
 /** Every code that the product gives, in the order of the documentation. */
@@ -87,21 +87,34 @@ export type FailureDetails = {
  */
 export const createFailure = (code: FailureCode, details: FailureDetails = {}): Failure => {
   const text = english.codes[code];
+  const profile = failureProfiles[code];
+  // Field by field: this is a good part of what a failing call costs.
   const failure: { -readonly [K in keyof Failure]: Failure[K] } = {
     code,
-    message: text.what,
-    ...failureProfiles[code],
-    suggestion: text.suggestion,
+    message: details.message ?? text.what,
+    severity: details.severity ?? profile.severity,
+    source: details.source ?? profile.source,
+    weight: details.weight ?? profile.weight,
+    delivery: details.delivery ?? profile.delivery,
+    retryable: details.retryable ?? profile.retryable,
+    suggestion: details.suggestion ?? text.suggestion,
   };
-  if (text.fallback !== undefined) failure.fallbackHint = text.fallback;
-  for (const [key, value] of Object.entries(details))
-    if (value !== undefined) Object.assign(failure, { [key]: value });
+  const { retryAfter, fallbackHint = text.fallback, cause } = details;
+  if (retryAfter !== undefined) failure.retryAfter = retryAfter;
+  if (fallbackHint !== undefined) failure.fallbackHint = fallbackHint;
+  if (cause !== undefined) failure.cause = cause;
   return failure;
 };
 
 /**
  * The failure as plain data for `_meta`, `error.data` or a log: without `cause`, which may
  * hold anything at all, and without fields that are undefined.
+ *
+ * @example
+ * ```ts
+ * import { classify, failureToJSON } from 'mcp-resilience';
+ * console.error(JSON.stringify(failureToJSON(classify(new Error('no idea')))));
+ * ```
  */
 export const failureToJSON = (failure: Failure): Omit<Failure, 'cause'> => {
   const { cause: _, ...rest } = failure;

@@ -30,8 +30,9 @@ export interface WindowThresholds {
 
 const crossed = (counts: WindowCounts, thresholds: WindowThresholds): boolean =>
   counts.calls >= thresholds.minimumCalls &&
-  (counts.failures >= thresholds.failureRate * counts.calls ||
-    counts.slow >= thresholds.slowCallRate * counts.calls);
+  // Divided, not multiplied: 0.07 * 100 is more than 7.
+  (counts.failures / counts.calls >= thresholds.failureRate ||
+    counts.slow / counts.calls >= thresholds.slowCallRate);
 
 /** Trips after `threshold` failures in a row; a slow call counts as one when that is watched. */
 export class ConsecutiveWindow implements FailureWindow {
@@ -126,7 +127,9 @@ export class TimeWindow implements FailureWindow {
   readonly #width: number;
   readonly #thresholds: WindowThresholds;
   readonly #buckets = new Uint32Array(BUCKETS * 3);
-  /** Index, in widths since the origin of time, of the newest bucket. */
+  /** The time at which bucket 0 began for the first time; a clock may count from anywhere. */
+  #origin: number | undefined;
+  /** Index, in widths since then, of the newest bucket. */
   #newest = 0;
   #calls = 0;
   #failures = 0;
@@ -170,7 +173,8 @@ export class TimeWindow implements FailureWindow {
   }
 
   #evict(now: number): void {
-    const newest = Math.floor(now / this.#width);
+    this.#origin ??= now;
+    const newest = Math.floor((now - this.#origin) / this.#width);
     const passed = newest - this.#newest;
     if (passed <= 0) return;
     if (passed >= BUCKETS) this.reset();

@@ -19,7 +19,7 @@ import {
   ResilienceError,
 } from './failure.ts';
 import { Hedge } from './hedge.ts';
-import { longestCall, type PolicySettings, type Priority } from './policy.ts';
+import { type PolicySettings, type Priority, usualProbeLease } from './policy.ts';
 import { RateLimiter } from './rate-limiter.ts';
 import { rejected } from './rejected.ts';
 import { mayRepeat, Retry } from './retry.ts';
@@ -101,7 +101,7 @@ export class Guard {
     this.retry = retry ? new Retry(retry, options) : undefined;
     this.hedge = hedge ? new Hedge(hedge) : undefined;
     // A probe may take as long as a call may: a shorter lease would never let one decide.
-    const probeLease = longestCall(settings);
+    const probeLease = usualProbeLease(settings);
     this.breaker = breaker
       ? new CircuitBreaker(name, probeLease ? { probeLease, ...breaker } : breaker, env)
       : undefined;
@@ -199,29 +199,34 @@ export class Guard {
           outcome = 'success';
           call.succeeded = true;
           return value;
-        } catch (error) {
+        } catch (caught) {
           if (signal?.aborted) throw signal.reason;
-          const failure = this.#env.classify(failureOf(error));
           // A breaker that opens between two attempts ends the call, and says less than they did.
-          const tripped = this.breaker?.refused(error) === true;
+          const tripped = this.breaker?.refused(caught) === true;
+          const error = tripped && round > 1 ? previousError : caught;
+          const failure = this.#env.classify(failureOf(error));
           const next = tripped
             ? undefined
             : this.#next(failure, call, round, idempotent, previousDelay);
-          if (next === undefined) {
-            outcome = failure.weight === 'infrastructure' ? 'failure' : 'ignored';
-            call.overloaded = failure.source === 'timeout' || failure.weight === 'throttled';
-            if (error instanceof FailedResult) {
-              call.resultFailure = failure;
-              return error.value as T;
+          if (next !== undefined) {
+            await sleep(this.#clock, next, signal);
+            if (signal?.aborted) throw signal.reason;
+            // A process that was blocked may wake when the time for another attempt is over.
+            if (!call.deadline?.expired) {
+              previousDelay = next;
+              previousError = error;
+              continue;
             }
-            const last = tripped && round > 1 ? previousError : error;
-            throw mayRepeat(failure, idempotent) || failure.delivery !== 'lost'
-              ? last
-              : outcomeUnknown(this.name, failure, last);
           }
-          previousDelay = next;
-          previousError = error;
-          await sleep(this.#clock, next, signal);
+          outcome = failure.weight === 'infrastructure' ? 'failure' : 'ignored';
+          call.failed(failure);
+          if (error instanceof FailedResult) {
+            call.resultFailure = failure;
+            return error.value as T;
+          }
+          throw mayRepeat(failure, idempotent) || failure.delivery !== 'lost'
+            ? error
+            : outcomeUnknown(this.name, failure, error);
         }
       }
     } finally {
@@ -274,11 +279,14 @@ export class Guard {
         return racer;
       },
       mayHedge: () => {
+        if (call.callerSignal?.aborted) return false;
         const may = this.#budget?.tryTake(this.#clock.now()) ?? true;
         if (!may) counted('budget_exhausted');
         return may;
       },
       isFatal: (error) => {
+        // A hedge that the breaker refused says nothing of the attempts that are out.
+        if (this.breaker?.refused(error)) return false;
         const { retryable } = this.#env.classify(failureOf(error));
         return !retryable || call.callerSignal?.aborted === true;
       },

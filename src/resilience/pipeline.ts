@@ -9,6 +9,7 @@
  * error on the way of a call that succeeds at once.
  */
 import { diag } from '@opentelemetry/api';
+import { boundedCode } from '../telemetry/bounded-code.ts';
 import { emitEvent, instruments } from '../telemetry/instruments.ts';
 import { ATTR, EVENT } from '../telemetry/signals.ts';
 import type { Work } from './attempt.ts';
@@ -20,6 +21,7 @@ import { Deadline, runWithDeadline } from './deadline.ts';
 import { createFailure, type Failure } from './failure.ts';
 import { type CallOptions, Guard, type PipelineOptions } from './guard.ts';
 import type { Hedge } from './hedge.ts';
+import { orAborted } from './or-aborted.ts';
 import { type PolicySettings, policyRules } from './policy.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 import type { Retry } from './retry.ts';
@@ -67,6 +69,7 @@ export class Pipeline {
   readonly cache: ResultCache<unknown> | undefined;
   readonly #clock: Clock;
   readonly #guard: Guard;
+  readonly #staleIfError: number;
   readonly #flights = new SingleFlight<Outcome<unknown>>();
 
   /** @throws SettingsError with every setting that is wrong, its path and its range */
@@ -79,6 +82,7 @@ export class Pipeline {
     this.#clock = options.clock ?? systemClock;
     this.#guard = new Guard(name, this.settings, options);
     const { cache } = this.settings;
+    this.#staleIfError = cache ? (cache.staleIfError ?? 0) : 0;
     this.cache = cache ? new ResultCache<unknown>(cache, { clock: this.#clock }) : undefined;
   }
 
@@ -127,7 +131,7 @@ export class Pipeline {
         ? await this.#cached(this.cache as ResultCache<T>, options.cacheKey, work, options)
         : await this.#fetch(work, options);
     if (fetched.ok || !options.fallback || !passes(fetched.failure)) return fetched;
-    return this.#fallback(fetched, options.fallback);
+    return this.#fallback(fetched, options.fallback, options.signal);
   }
 
   /** Ends timers and metrics of all policies. Calls in flight go on. Idempotent. */
@@ -156,6 +160,7 @@ export class Pipeline {
       );
       return answerOf(hit, 'stale');
     }
+    const askedAt = hit ? this.#clock.now() : 0;
     const { promise, shared } = this.#fly(cache, key, work, options);
     this.#countCache(shared ? 'shared' : wanted ? 'miss' : 'bypass');
     let fetched: Outcome<T>;
@@ -164,11 +169,12 @@ export class Pipeline {
     } catch (error) {
       return { ok: false, error, failure: cancelled(this.name, error), attempts: 0 };
     }
-    if (!fetched.ok && hit && passes(fetched.failure)) {
-      this.#serveStale(hit);
-      return { ...answerOf(hit, 'stale'), failure: fetched.failure, attempts: fetched.attempts };
-    }
-    return fetched;
+    if (fetched.ok || !hit || !passes(fetched.failure)) return fetched;
+    // It has grown older while the call failed.
+    const stale = { ...hit, age: hit.age + this.#clock.now() - askedAt };
+    if (stale.age >= cache.ttl + this.#staleIfError) return fetched;
+    this.#serveStale(stale);
+    return { ...answerOf(stale, 'stale'), failure: fetched.failure, attempts: fetched.attempts };
   }
 
   /** A flight ends with the deadline of who began it; who joined may have an earlier one. */
@@ -223,17 +229,24 @@ export class Pipeline {
   async #fallback<T>(
     failed: Outcome<T> & { ok: false },
     fallback: NonNullable<CallOptions<T>['fallback']>,
+    signal: AbortSignal | undefined,
   ): Promise<Outcome<T>> {
     const { failure, attempts } = failed;
     let value: T | undefined;
     try {
-      value = await fallback(failure);
+      const asked = (async () => fallback(failure))();
+      value = await (signal ? orAborted(asked, signal) : asked);
     } catch (error) {
+      if (signal?.aborted) {
+        const { reason } = signal;
+        return { ok: false, error: reason, failure: cancelled(this.name, reason), attempts };
+      }
       // The first failure says more about what is wrong than that of its replacement.
       diag.error(`fallback of "${this.name}" threw`, error);
     }
     if (value === undefined) return failed;
-    const attributes = { [ATTR.dependency]: this.name, [ATTR.reason]: failure.code };
+    const reason = boundedCode(failure.code);
+    const attributes = { [ATTR.dependency]: this.name, [ATTR.reason]: reason };
     instruments().fallbacks.add(1, attributes);
     emitEvent(EVENT.fallbackUsed, 'warn', attributes);
     return { ok: true, value, source: 'fallback', attempts, failure };

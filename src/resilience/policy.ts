@@ -69,13 +69,13 @@ export interface BreakerSettings {
   readonly openDuration?: number;
   /** What the open time is multiplied with each time a probe fails. Default 1: it stays the same. */
   readonly openBackoff?: number;
-  /** Longest open time, in milliseconds. Default 300 000, as Envoy's outlier ejection. */
+  /** Longest open time, in milliseconds. Default 300 000, as Envoy's outlier ejection, or `openDuration` if that is more. */
   readonly maxOpenDuration?: number;
   /** Probes let through at one time while half-open. Default 1. */
   readonly probes?: number;
   /** Successful probes that close it. Default 1. */
   readonly successThreshold?: number;
-  /** Milliseconds after which a probe that has not ended gives its place back. Default: as long as the call may take, or 60 000. */
+  /** Milliseconds after which a probe that has not ended gives its place back. Default: as long as the call may take and 1 000 more, or 60 000. */
   readonly probeLease?: number;
   /** Whether an outcome is that of a whole call with its retries, or of each attempt. Default `call`. */
   readonly scope?: 'call' | 'attempt';
@@ -225,7 +225,15 @@ export const policyRules: Rules = {
 
 /**
  * Lays `override` over `base`, group by group: settings that `override` names win, the others
- * of the same group stay, `false` switches a group off. Neither is changed.
+ * of the same group stay, `false` switches a group off. Neither is changed, and neither is
+ * checked: `createPipeline` does that.
+ *
+ * @example
+ * ```ts
+ * import { createPipeline, overridePolicy, presets } from 'mcp-resilience';
+ * const settings = overridePolicy(presets.internal, { breaker: { threshold: 10 }, rateLimit: false });
+ * const search = createPipeline('search', settings); // its open time is still that of the preset
+ * ```
  */
 export const overridePolicy = (base: PolicySettings, override: PolicySettings): PolicySettings => {
   const merged: Record<string, unknown> = { ...base };
@@ -241,11 +249,23 @@ export const overridePolicy = (base: PolicySettings, override: PolicySettings): 
  * Milliseconds that a call under these settings takes at most once it is let through; undefined
  * when nothing bounds it.
  */
-export const longestCall = (policy: PolicySettings): number | undefined => {
+const longestCall = (policy: PolicySettings): number | undefined => {
   const { deadline, timeout, retry } = policy;
   if (deadline !== undefined || timeout === undefined) return deadline;
   const { maxRetries = 2, maxDelay = 30_000 } = retry || { maxRetries: 0 };
   return Math.min((maxRetries + 1) * timeout + maxRetries * maxDelay, DAY);
+};
+
+/** How late a busy process may be to notice that a time is over, in milliseconds. */
+const LATENESS = 1_000;
+
+/**
+ * How long a probe may take, in milliseconds: a call that ends at its very limit must still be in
+ * time to say that it failed. Undefined when nothing bounds a call.
+ */
+export const usualProbeLease = (policy: PolicySettings): number | undefined => {
+  const longest = longestCall(policy);
+  return longest === undefined ? undefined : Math.min(longest + LATENESS, DAY);
 };
 
 const isGroup = (value: unknown): value is object => typeof value === 'object' && value !== null;

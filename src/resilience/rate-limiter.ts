@@ -3,11 +3,12 @@
  * Most calls in a period, per key. A token bucket that is refilled by elapsed time: no timer
  * runs unless somebody waits, and an idle bucket costs nothing but its entry.
  */
+import { context } from '@opentelemetry/api';
 import { emitEvent } from '../telemetry/instruments.ts';
 import { ATTR, EVENT } from '../telemetry/signals.ts';
 import { type Clock, systemClock, type Timer } from './clock.ts';
 import { Decisions } from './decisions.ts';
-import { ResilienceError } from './failure.ts';
+import { createFailure, ResilienceError } from './failure.ts';
 import { LruMap } from './lru-map.ts';
 import { type Priority, type RateLimitSettings, rateLimitRules } from './policy.ts';
 import { resolve } from './settings.ts';
@@ -144,16 +145,8 @@ export class RateLimiter {
       ...this.#decisions.dependency,
       [ATTR.retryAfter]: retryAfter,
     });
-    return new ResilienceError({
-      code: 'RATE_LIMIT_EXCEEDED',
-      message: `rate limit of "${this.name}" reached: a call fits in ${Math.ceil(wait) / 1_000} s`,
-      severity: 'transient',
-      source: 'rate_limit',
-      weight: 'throttled',
-      delivery: 'not_sent',
-      retryable: true,
-      retryAfter,
-    });
+    const message = `rate limit of "${this.name}" reached: a call fits in ${Math.ceil(wait) / 1_000} s`;
+    return new ResilienceError(createFailure('RATE_LIMIT_EXCEEDED', { message, retryAfter }));
   }
 
   /** Whole tokens that `key` may take at this moment. Does not count as a use of the key. */
@@ -216,7 +209,7 @@ export class RateLimiter {
     const priority = waiter.queue === bucket.line?.background ? 'background' : 'interactive';
     // It stands in the line itself, hence the 0.
     const wait = this.#wait(bucket, this.#forward(this.#clock.now()), priority, 0);
-    waiter.refuse(this.refusal(wait));
+    waiter.refuse(context.with(waiter.context, () => this.refusal(wait)));
   }
 
   /** Grants what is due, and sets the one timer of the line to when the next one is. */

@@ -3,6 +3,8 @@
  * How much extra load a dependency may be given. Without one, three retries at each of three
  * layers turn one failing call into 64; with one, an outage costs the share that was set.
  */
+import { budgetRules } from './policy.ts';
+import { resolve } from './settings.ts';
 
 /** Settings of a retry budget. */
 export interface RetryBudgetSettings {
@@ -19,6 +21,15 @@ const SLOTS = 10;
 /**
  * Counts calls and extra attempts (retries and hedges share it) over the last `interval`.
  * An exhausted budget suppresses extras and nothing else: the call that runs is not failed.
+ *
+ * @example
+ * ```ts
+ * import { RetryBudget, systemClock } from 'mcp-resilience';
+ * const budget = new RetryBudget({ ratio: 0.1, floor: 1 });
+ * budget.onCall(systemClock.now());
+ * budget.tryTake(systemClock.now()); // true: the floor allows one
+ * budget.tryTake(systemClock.now()); // false: one call allows a tenth of another
+ * ```
  */
 export class RetryBudget {
   readonly #ratio: number;
@@ -26,14 +37,19 @@ export class RetryBudget {
   readonly #width: number;
   readonly #calls = new Uint32Array(SLOTS);
   readonly #extras = new Uint32Array(SLOTS);
+  /** The time at which slot 0 began for the first time; a clock may count from anywhere. */
+  #origin: number | undefined;
   #newest = 0;
   #callCount = 0;
   #extraCount = 0;
 
+  /** @throws SettingsError naming the setting, its range and the value given */
   constructor(settings: RetryBudgetSettings = {}) {
-    this.#ratio = settings.ratio ?? 0.2;
-    this.#floor = settings.floor ?? 3;
-    this.#width = (settings.interval ?? 10_000) / SLOTS;
+    const resolved = resolve(budgetRules, settings, 'retry.budget');
+    const { ratio, floor, interval } = resolved as Required<RetryBudgetSettings>;
+    this.#ratio = ratio;
+    this.#floor = floor;
+    this.#width = interval / SLOTS;
   }
 
   /** A call has begun. Counted at the start: an outage must not starve its own budget of calls. */
@@ -66,7 +82,8 @@ export class RetryBudget {
   }
 
   #evict(now: number): void {
-    const newest = Math.floor(now / this.#width);
+    this.#origin ??= now;
+    const newest = Math.floor((now - this.#origin) / this.#width);
     const passed = Math.min(newest - this.#newest, SLOTS);
     if (passed <= 0) return;
     for (let index = newest - passed + 1; index <= newest; index++) {

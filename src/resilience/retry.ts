@@ -6,7 +6,7 @@
 import { type Backoff, backoffDelay } from './backoff.ts';
 import { type Random, systemRandom } from './clock.ts';
 import type { Failure } from './failure.ts';
-import { budgetRules, type RetrySettings, retryRules } from './policy.ts';
+import { type RetrySettings, retryRules } from './policy.ts';
 import { RetryBudget } from './retry-budget.ts';
 import { resolve } from './settings.ts';
 
@@ -40,7 +40,26 @@ export interface FailedAttempt {
 export const mayRepeat = (failure: Failure, idempotent: boolean): boolean =>
   idempotent || failure.delivery === 'not_sent' || failure.delivery === 'refused';
 
-/** The retry policy of one dependency. */
+/**
+ * The retry policy of one dependency: decides, and leaves the waiting to its caller. A pipeline
+ * uses it by itself; alone it serves who has a loop of his own.
+ *
+ * @example
+ * ```ts
+ * import { classify, Retry, systemClock } from 'mcp-resilience';
+ * const retry = new Retry({ maxRetries: 3, baseDelay: 200 });
+ * const next = retry.decide({
+ *   failure: classify(new Response(null, { status: 503 })),
+ *   attempt: 1,
+ *   idempotent: true,
+ *   remaining: 5_000,
+ *   previousDelay: 0,
+ *   now: systemClock.now(),
+ * });
+ * if (typeof next === 'number') console.error(`again in ${next} ms`);
+ * else console.error(`not again: ${next}`); // such as 'exhausted' or 'budget'
+ * ```
+ */
 export class Retry {
   readonly budget: RetryBudget | undefined;
   readonly #maxAttempts: number;
@@ -55,10 +74,7 @@ export class Retry {
     this.#backoff = rest;
     this.#respectRetryAfter = rest.respectRetryAfter;
     this.#random = env.random ?? systemRandom;
-    this.budget =
-      budget === false
-        ? undefined
-        : new RetryBudget(resolve(budgetRules, budget ?? {}, 'retry.budget'));
+    this.budget = budget === false ? undefined : new RetryBudget(budget ?? {});
   }
 
   /**
@@ -72,8 +88,9 @@ export class Retry {
     if (!mayRepeat(failure, failed.idempotent)) return 'not_idempotent';
     if (attempt >= this.#maxAttempts) return 'exhausted';
     let delay = backoffDelay(this.#backoff, attempt, this.#random, previousDelay);
-    if (this.#respectRetryAfter && failure.retryAfter !== undefined) {
-      const asked = failure.retryAfter * 1000;
+    const { retryAfter = Number.NaN } = failure;
+    if (this.#respectRetryAfter && retryAfter >= 0) {
+      const asked = retryAfter * 1000;
       if (asked > this.#backoff.maxDelay) return 'retry_after';
       delay = Math.min(
         asked + this.#random() * Math.min(asked, 1_000) * 0.1,

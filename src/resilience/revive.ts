@@ -8,7 +8,16 @@ import { createFailure, failureProfiles, isFailureCode } from './failure-codes.t
 import type { Failure } from './failure-model.ts';
 import { clean, read, readNumber, readText } from './inspect.ts';
 
-/** Key of the failure in `_meta` of tool results and in `data` of JSON-RPC errors. */
+/**
+ * Key of the failure in `_meta` of tool results and in `data` of JSON-RPC errors: what a program
+ * reads where a model reads the text.
+ *
+ * @example
+ * ```ts
+ * import { META_FAILURE, type ToolResult } from 'mcp-resilience';
+ * const failureOf = (result: ToolResult) => result._meta?.[META_FAILURE];
+ * ```
+ */
 export const FAILURE_KEY = 'mcp-resilience/failure';
 
 const SEVERITIES: readonly unknown[] = ['transient', 'permanent', 'degradable'];

@@ -2,8 +2,10 @@
  * @module
  * Runs work that holds a place of a bulkhead. Internal to the bulkhead.
  */
+import { saysOverload } from './adaptive-limit.ts';
 import type { Clock } from './clock.ts';
 import { classify } from './failure.ts';
+import { orAborted } from './or-aborted.ts';
 
 /** Where the place came from. */
 interface Places {
@@ -54,8 +56,7 @@ const measure = async <T>(
     dropped = false;
     return value;
   } catch (error) {
-    const { source, weight } = classify(error);
-    if (source === 'timeout' || weight === 'throttled') dropped = true;
+    if (saysOverload(classify(error))) dropped = true;
     throw error;
   } finally {
     // What the caller cut short, or what failed otherwise, says nothing of the capacity.
@@ -63,11 +64,3 @@ const measure = async <T>(
     else places.release(clock.now() - started, dropped);
   }
 };
-
-const orAborted = <T>(running: Promise<T>, signal: AbortSignal): Promise<T> =>
-  new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
-    const stop = () => signal.removeEventListener('abort', onAbort);
-    running.then(resolve, reject).finally(stop);
-  });

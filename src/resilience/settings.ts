@@ -60,7 +60,20 @@ const number = (
   ...(fallback === undefined ? {} : { fallback }),
 });
 
-/** Settings that break their rules: every problem, each with its path and what is allowed. */
+/**
+ * Settings that break their rules: `problems` names every one of them, each with its path, what
+ * is allowed and what was given. Thrown where policies are made, never by a call.
+ *
+ * @example
+ * ```ts
+ * import { createPipeline, SettingsError } from 'mcp-resilience';
+ * try {
+ *   createPipeline('search', { timeout: -1 });
+ * } catch (error) {
+ *   if (error instanceof SettingsError) console.error(error.problems.join('\n'));
+ * }
+ * ```
+ */
 export class SettingsError extends RangeError {
   override readonly name = 'SettingsError';
   readonly problems: readonly string[];

@@ -3,6 +3,7 @@
  * Identical calls at the same time become one (after Go's x/sync/singleflight), but each
  * caller keeps its own way out.
  */
+import { orAborted } from './or-aborted.ts';
 
 /** One call on behalf of everybody who wants its answer. */
 interface Flight<T> {
@@ -54,7 +55,13 @@ export class SingleFlight<T> {
     flight.callers += 1;
     const shared = known !== undefined;
     if (signal === undefined) return { promise: flight.promise, shared };
-    return { promise: this.#orAborted(key, flight, signal), shared };
+    const leave = () => {
+      flight.callers -= 1;
+      if (flight.callers > 0) return;
+      this.#end(key, flight);
+      flight.controller.abort(signal.reason);
+    };
+    return { promise: orAborted(flight.promise, signal, leave), shared };
   }
 
   #start(key: string, start: (signal: AbortSignal) => Promise<T>): Flight<T> {
@@ -80,29 +87,5 @@ export class SingleFlight<T> {
   #end(key: string, flight: Flight<T>): void {
     // An abandoned flight may end when another one has long taken its key.
     if (this.#flights.get(key) === flight) this.#flights.delete(key);
-  }
-
-  #orAborted(key: string, flight: Flight<T>, signal: AbortSignal): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
-      const onAbort = () => {
-        reject(signal.reason);
-        flight.callers -= 1;
-        if (flight.callers > 0) return;
-        this.#end(key, flight);
-        flight.controller.abort(signal.reason);
-      };
-      signal.addEventListener('abort', onAbort, { once: true });
-      const stop = () => signal.removeEventListener('abort', onAbort);
-      flight.promise.then(
-        (value) => {
-          stop();
-          resolve(value);
-        },
-        (error: unknown) => {
-          stop();
-          reject(error);
-        },
-      );
-    });
   }
 }

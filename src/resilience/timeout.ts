@@ -4,6 +4,7 @@
  * in the order they began: a linked list and one timer for its head serve any number of them,
  * and a call that ends in time costs neither a timer nor a closure.
  */
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Clock, Timer } from './clock.ts';
 
 /** Something that expires unless it is removed first. Member of at most one queue. */
@@ -14,6 +15,9 @@ export interface Expirable {
   queued: boolean;
   onExpire(): void;
 }
+
+// One timer serves many calls: it must not hold, or run in, the async context of one of them.
+const detached = AsyncLocalStorage.snapshot();
 
 /** Expires its members `duration` milliseconds after they were added, in that order. */
 export class ExpiryQueue {
@@ -36,7 +40,7 @@ export class ExpiryQueue {
     if (this.#tail === undefined) this.#head = member;
     else this.#tail.later = member;
     this.#tail = member;
-    this.#timer ??= this.#clock.setTimer(this.#duration, this.#onTimer);
+    if (this.#timer === undefined) this.#arm(this.#duration);
   }
 
   /** Takes a member out; does nothing when it is not in the queue any more. */
@@ -51,10 +55,17 @@ export class ExpiryQueue {
     member.later = undefined;
   }
 
-  /** Ends the timer. Members that are left do not expire any more. */
+  /** Ends the timer, unless members are left that it has to end. */
   destroy(): void {
+    if (this.#head !== undefined) return;
     this.#timer?.cancel();
     this.#timer = undefined;
+  }
+
+  #arm(delay: number): void {
+    // Whoever was told of an end may have added a member meanwhile, and a timer with it.
+    this.#timer?.cancel();
+    this.#timer = detached(() => this.#clock.setTimer(delay, this.#onTimer));
   }
 
   // The timer is not cancelled when its member leaves: it finds the next one to wait for, or
@@ -64,7 +75,7 @@ export class ExpiryQueue {
     for (let head = this.#head; head !== undefined; head = this.#head) {
       const left = head.expiresAt - this.#clock.now();
       if (left > 0) {
-        this.#timer = this.#clock.setTimer(left, this.#onTimer);
+        this.#arm(left);
         return;
       }
       this.remove(head);

@@ -6,6 +6,7 @@
  * The line is a linked list, so that whoever leaves (abort, timeout) does so in constant time
  * and holds nothing back: an abandoned waiter is no tombstone that must be stepped over later.
  */
+import { type Context, context } from '@opentelemetry/api';
 import type { Clock, Timer } from './clock.ts';
 import type { Deadline } from './deadline.ts';
 import type { Priority } from './policy.ts';
@@ -41,6 +42,8 @@ export class Waiter {
   readonly since: number;
   readonly deadline: Deadline | undefined;
   readonly queue: WaitQueue;
+  /** Where the events of its end belong, whoever brings it about. */
+  readonly context: Context = context.active();
   next: Waiter | undefined;
   /** False once it was granted, refused or aborted. */
   waiting = true;

@@ -18,6 +18,7 @@ import type {
 import * as api from '@opentelemetry/api';
 import { VERSION } from '../version.ts';
 import { type EVENT, METRIC, type MetricSpec, SCOPE } from './signals.ts';
+import { Tally } from './tally.ts';
 
 type MetricKey = keyof typeof METRIC;
 type KeysOf<Kind extends MetricSpec['instrument']> = {
@@ -46,13 +47,25 @@ export interface Observed {
 
 // Weak: a pipeline that its owner dropped can be collected though nobody destroyed it.
 const observed = new Set<WeakRef<Observed>>();
+// Without an SDK nothing is ever collected, and only this clears up behind them.
+const dropped = new FinalizationRegistry((reference: WeakRef<Observed>) => {
+  observed.delete(reference);
+});
 
 /** Has `source` report at each collection, until the returned function is called. */
 export const observeMetrics = (source: Observed): (() => void) => {
   const reference = new WeakRef(source);
   observed.add(reference);
+  dropped.register(source, reference);
   return () => void observed.delete(reference);
 };
+
+/** What every call adds to, with attributes that stand prepared. */
+const AT_EVERY_CALL: ReadonlySet<MetricKey> = new Set<MetricKey>([
+  'breakerCalls',
+  'bulkheadDecisions',
+  'rateLimiterDecisions',
+]);
 
 const build = (provider: MeterProvider): Instruments => {
   const meter: Meter = provider.getMeter(SCOPE, VERSION);
@@ -60,13 +73,19 @@ const build = (provider: MeterProvider): Instruments => {
     enabled: meter.constructor !== api.createNoopMeter().constructor,
   };
   const observables = new Map<string, Observable>();
+  const tallies: Tally[] = [];
   for (const [key, spec] of Object.entries(METRIC) as [MetricKey, MetricSpec][]) {
     const { name, unit, description } = spec;
     if (spec.instrument === 'histogram') {
       const advice = spec.buckets ? { explicitBucketBoundaries: [...spec.buckets] } : {};
       made[key] = meter.createHistogram(name, { unit, description, advice });
     } else if (spec.instrument === 'counter') {
-      made[key] = meter.createCounter(name, { unit, description });
+      const counter = meter.createCounter(name, { unit, description });
+      if (AT_EVERY_CALL.has(key)) {
+        const tally = new Tally(counter);
+        tallies.push(tally);
+        made[key] = tally;
+      } else made[key] = counter;
     } else if (spec.instrument === 'observable gauge') {
       observables.set(key, meter.createObservableGauge(name, { unit, description }));
     } else {
@@ -75,6 +94,7 @@ const build = (provider: MeterProvider): Instruments => {
   }
   meter.addBatchObservableCallback(
     (result: BatchObservableResult) => {
+      for (const tally of tallies) tally.flush();
       const report: Report = (metric, value, attributes) => {
         const instrument = observables.get(metric);
         if (instrument) result.observe(instrument, value, attributes);
@@ -109,6 +129,29 @@ export const instruments = (): Instruments => {
 
 /** The tracer of everything we emit. */
 export const tracer = (): Tracer => api.trace.getTracer(SCOPE, VERSION);
+
+/**
+ * A span within the active one, if that is recorded. A processor that throws changes nothing:
+ * telemetry does not change what a call answers.
+ */
+export const startChildSpan = (name: string, attributes: Attributes): Span | undefined => {
+  if (!api.trace.getActiveSpan()?.isRecording()) return undefined;
+  try {
+    return tracer().startSpan(name, { attributes });
+  } catch (error) {
+    api.diag.error(`${SCOPE}: span ${name} was not started`, error);
+    return undefined;
+  }
+};
+
+/** Ends a span. Never throws either. */
+export const endSpan = (span: Span | undefined): void => {
+  try {
+    span?.end();
+  } catch (error) {
+    api.diag.error(`${SCOPE}: a span was not ended`, error);
+  }
+};
 
 const SEVERITY = { info: 9, warn: 13, error: 17 } as const;
 

@@ -5,10 +5,10 @@
  */
 import {
   budgetRules,
-  longestCall,
   overridePolicy,
   type PolicySettings,
   policyRules,
+  usualProbeLease,
 } from '../resilience/policy.ts';
 import type { RetryBudgetSettings } from '../resilience/retry-budget.ts';
 import { check, resolve } from '../resilience/settings.ts';
@@ -40,8 +40,7 @@ const spelledOut = (policy: PolicySettings): PolicySettings => {
     ...(rateLimit && { rateLimit: { burst: rateLimit.limit, ...rateLimit } }),
     ...(retry && { retry: { ...retry, budget: budgetOf(retry.budget) } }),
   };
-  // A probe may take as long as the call.
-  const probeLease = longestCall(policy);
+  const probeLease = usualProbeLease(policy);
   const groups: Record<string, unknown> = { ...derived };
   if (breaker && probeLease !== undefined) groups.breaker = { probeLease, ...breaker };
   for (const [name, rule] of Object.entries(policyRules)) {

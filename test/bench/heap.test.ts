@@ -1,10 +1,31 @@
-import { describe, expect } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { runNode, source } from '../fixtures/run-node.ts';
 import { verifies } from '../fixtures/verifies.ts';
 
 const MILLION = 1_000_000;
 
 describe('heap', () => {
+  test('pipelines that were dropped and not destroyed leave nothing behind', async () => {
+    const { code, stdout, stderr } = await runNode(
+      `
+      import { createPipeline } from '${source('resilience/pipeline.ts')}';
+      const settings = { timeout: 1_000, bulkhead: { limit: 1 }, breaker: {} };
+      const make = async (count) => {
+        for (let i = 0; i < count; i++) createPipeline('db', settings);
+        for (let i = 0; i < 5; i++) { gc(); await new Promise((resolve) => setTimeout(resolve, 10)); }
+        return process.memoryUsage().heapUsed / 2 ** 20;
+      };
+      const before = await make(5_000);
+      console.log(await make(50_000) - before);
+    `,
+      {},
+      ['--expose-gc'],
+    );
+    expect([code, stderr]).toEqual([0, '']);
+    // 70 bytes for each breaker and bulkhead would be 7 MB.
+    expect(Number(stdout)).toBeLessThan(2);
+  });
+
   verifies(
     'pipeline.heap',
     async () => {

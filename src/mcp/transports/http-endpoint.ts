@@ -8,7 +8,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../resilience/clock.ts';
 import { instrumentTransport } from '../instrument.ts';
 import { CODE, isRequest } from '../jsonrpc.ts';
-import { principalOf, type ServerFactory } from '../server.ts';
+import { ownerOf } from '../principal.ts';
+import type { ServerFactory } from '../server.ts';
 import { type Refusal, refuse, retryAfter, sendEmpty } from './http-answer.ts';
 import { discardRest, parseBody, readBody } from './http-body.ts';
 import {
@@ -140,7 +141,7 @@ export class Endpoint {
       ...this.#options.settings,
       clock: this.#options.clock,
       id,
-      principal: principalOf(caller.authInfo),
+      principal: ownerOf(caller.authInfo),
       onIdle: () => {
         // A session whose initialize failed is none: nobody was told its id.
         if (session.protocolVersion === undefined) session.end(SESSION_NOT_FOUND);
@@ -246,7 +247,7 @@ export class Endpoint {
     if (typeof id !== 'string') return badRequest(`the header Mcp-Session-Id is missing; ${hint}`);
     const session = this.sessions.use(id);
     // Somebody else's session does not exist, as far as the caller can tell.
-    if (!session || session.principal !== principalOf(caller.authInfo)) return SESSION_NOT_FOUND;
+    if (!session || session.principal !== ownerOf(caller.authInfo)) return SESSION_NOT_FOUND;
     return checkVersion(req) ?? session;
   }
 }
