@@ -23,7 +23,7 @@ const importsOf = (file: string): string[] =>
 /** What each folder may import of ours. */
 const ALLOWED: Record<string, RegExp> = {
   telemetry: /^(telemetry\/|version\.ts$)/,
-  resilience: /^(resilience\/|telemetry\/(signals|instruments)\.ts$|version\.ts$)/,
+  resilience: /^(resilience\/|telemetry\/(signals|instruments|bounded-code)\.ts$|version\.ts$)/,
   mcp: /^(mcp|resilience|telemetry)\/|^version\.ts$/,
   tools: /^(tools|mcp|resilience|telemetry)\/|^version\.ts$/,
 };

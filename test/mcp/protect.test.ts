@@ -4,11 +4,14 @@ import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import {
+  createFailure,
   createPipeline,
+  failureResult,
   type PolicySettings,
   protect,
   type ToolAnnotations,
   type ToolResult,
+  throttledResult,
 } from '../../src/index.ts';
 import { ManualClock } from '../fixtures/manual-clock.ts';
 import { startRecording } from '../fixtures/telemetry.ts';
@@ -236,6 +239,109 @@ describe('protect', () => {
     const viaSdk = steps({ sendNotification: async () => {} });
     await clock.advance(1_000);
     expect((await viaSdk).isError).toBeUndefined();
+  });
+
+  test("a classifier of one's own does not make errors of the tool answers to keep", async () => {
+    const pipeline = createPipeline('crm', { cache: { ttl: 1_000 } });
+    let calls = 0;
+    const handler = protect(
+      { name: 'lookup', pipeline, annotations: readOnly, classifyResult: throttledResult },
+      async (_context: object) => ({ ...text(`no such id (${++calls})`), isError: true }),
+    );
+    await handler({});
+    expect((await handler({})).content[0]?.text).toBe('no such id (2)');
+    expect(pipeline.cache?.size).toBe(0);
+  });
+
+  test('an abort that is not of the client is a failure, for the client still waits', async () => {
+    const recording = startRecording();
+    try {
+      const pipeline = createPipeline('crm', {});
+      const client = new AbortController();
+      const handler = protect(
+        { name: 'lookup', pipeline, annotations: readOnly },
+        async (_context: { signal: AbortSignal }) => {
+          throw new DOMException('an abort of its own', 'AbortError');
+        },
+      );
+      expect(await handler({ signal: client.signal })).toMatchObject({
+        isError: true,
+        _meta: { 'mcp-resilience/failure': { code: 'CANCELLED' } },
+      });
+      client.abort('user');
+      await expect(handler({ signal: client.signal })).rejects.toBe('user');
+      const outcomes = (await recording.points('tool.duration')).map(
+        ({ attributes }) => attributes['tool.outcome'],
+      );
+      expect(outcomes).toEqual(['error', 'cancelled']);
+    } finally {
+      recording.stop();
+    }
+  });
+
+  test('the error of a result that tells of one is named as the conventions name it', async () => {
+    const recording = startRecording();
+    try {
+      const pipeline = createPipeline('crm', {});
+      const results: ToolResult[] = [
+        { ...text('no such id'), isError: true },
+        failureResult(createFailure('NOT_FOUND')),
+      ];
+      const options = { name: 'lookup', pipeline, annotations: readOnly };
+      const handler = protect(options, async (_context: object) => results.shift() as ToolResult);
+      await handler({});
+      await handler({});
+      const types = (await recording.points('tool.duration')).map(
+        ({ attributes }) => attributes['error.type'],
+      );
+      expect(types).toEqual(['tool_error', 'NOT_FOUND']);
+    } finally {
+      recording.stop();
+    }
+  });
+
+  test('a stale answer without content is served with its note', async () => {
+    const clock = new ManualClock();
+    const settings = { cache: { ttl: 1_000, staleIfError: 1_000 } };
+    const pipeline = createPipeline('crm', settings, { clock });
+    let down = false;
+    const handler = protect(
+      { name: 'lookup', pipeline, annotations: readOnly },
+      async (_context: object) => {
+        if (down) throw reset();
+        return { structuredContent: { id: 7 } };
+      },
+    );
+    await handler({});
+    down = true;
+    await clock.advance(1_500);
+    expect(await handler({})).toMatchObject({
+      structuredContent: { id: 7 },
+      content: [{ text: expect.stringMatching(/^Note: this answer is 2 s old/) }],
+    });
+  });
+
+  test('users of one OAuth client do not share answers', async () => {
+    const pipeline = createPipeline('crm', { cache: { ttl: 1_000 } });
+    let calls = 0;
+    interface Extra {
+      authInfo: { token: string; clientId: string; extra?: Record<string, unknown> };
+    }
+    const handler = protect(
+      { name: 'me', pipeline, annotations: readOnly },
+      async (_extra: Extra) => text(`answer ${++calls}`),
+    );
+    const as = async (token: string, principal?: string) => {
+      const authInfo = { token, clientId: 'the app', ...(principal && { extra: { principal } }) };
+      return (await handler({ authInfo })).content[0]?.text;
+    };
+    expect([await as('a'), await as('b'), await as('a')]).toEqual([
+      'answer 1',
+      'answer 2',
+      'answer 1',
+    ]);
+    // One principal with two tokens is one.
+    expect([await as('c', 'alice'), await as('d', 'alice')]).toEqual(['answer 3', 'answer 3']);
   });
 
   test('principals do not share answers', async () => {

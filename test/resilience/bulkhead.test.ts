@@ -50,7 +50,12 @@ describe('places', () => {
     const later = bulkhead.acquire();
     const full = await refusalOf(bulkhead.acquire());
     expect(full).toMatchObject({ code: 'BULKHEAD_FULL' });
-    expect(full.failure).toMatchObject({ weight: 'throttled', delivery: 'not_sent' });
+    expect(full.failure).toMatchObject({
+      weight: 'throttled',
+      delivery: 'not_sent',
+      suggestion: expect.any(String),
+      fallbackHint: expect.any(String),
+    });
     const ends: string[] = [];
     soon.catch(() => ends.push(`deadline at ${clock.now() - 1_000}`));
     later.catch(() => ends.push(`maxWait at ${clock.now() - 1_000}`));
@@ -239,6 +244,20 @@ describe('execute', () => {
     work.reject(new Error('nobody hears this'));
     await flush();
     expect(bulkhead.stats().active).toBe(0);
+  });
+
+  test('an abort while the work starts is heard at once too', async () => {
+    const { bulkhead } = setUp({ limit: 1 });
+    const abort = new AbortController();
+    const call = bulkhead.execute(
+      () => {
+        abort.abort('the user left');
+        return new Promise(() => {});
+      },
+      { signal: abort.signal },
+    );
+    await expect(call).rejects.toBe('the user left');
+    expect(bulkhead.stats().active).toBe(1);
   });
 
   test('adaptive: learns from work that ended and from overload, not from other errors', async () => {

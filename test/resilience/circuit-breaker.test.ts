@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { type BreakerEvent, CircuitBreaker } from '../../src/resilience/circuit-breaker.ts';
+import type { Clock } from '../../src/resilience/clock.ts';
 import { ResilienceError } from '../../src/resilience/failure.ts';
 import type { BreakerSettings } from '../../src/resilience/policy.ts';
 import { flush, ManualClock } from '../fixtures/manual-clock.ts';
 import { runNode, source } from '../fixtures/run-node.ts';
+import { startRecording } from '../fixtures/telemetry.ts';
 import { verifies } from '../fixtures/verifies.ts';
 
 const down = () => Promise.reject(Object.assign(new Error('down'), { code: 'ECONNRESET' }));
@@ -199,6 +201,97 @@ describe('CircuitBreaker', () => {
     await breaker.execute(up);
     await fail(1);
     expect(breaker.state).toBe('open');
+  });
+
+  test('an open time longer than the usual maximum is kept, unless a maximum is set', () => {
+    const open = (settings: BreakerSettings) => {
+      const { breaker } = setUp({ threshold: 1, ...settings });
+      breaker.recordFailure();
+      return breaker.retryAfter;
+    };
+    expect(open({ openDuration: 600_000 })).toBe(600);
+    expect(open({ openDuration: 600_000, maxOpenDuration: 400_000 })).toBe(400);
+  });
+
+  test('tells of half-open though the timer of the platform fires a little early', async () => {
+    const clock = new ManualClock();
+    const early: Clock = {
+      now: () => clock.now(),
+      wallTime: () => clock.wallTime(),
+      setTimer: (delay, callback) => clock.setTimer(Math.max(1, delay - 0.5), callback),
+    };
+    const breaker = new CircuitBreaker(
+      'db',
+      { threshold: 1, openDuration: 1_000 },
+      { clock: early },
+    );
+    const events: string[] = [];
+    breaker.on('half-open', () => events.push('half-open'));
+    breaker.recordFailure();
+    await clock.advance(1_010);
+    expect([events, clock.pendingTimers]).toEqual([['half-open'], 0]);
+  });
+
+  test('a listener that listens anew while it is told hears of the next time, not of this one', async () => {
+    const { breaker } = setUp({ threshold: 1 });
+    let told = 0;
+    const listen = () => {
+      const stop = breaker.on('open', () => {
+        if (++told > 10) return;
+        stop();
+        listen();
+      });
+    };
+    listen();
+    breaker.recordFailure();
+    expect(told).toBe(1);
+    breaker.reset();
+    breaker.recordFailure();
+    expect(told).toBe(2);
+  });
+
+  test('a call whose beginning is not told is not a slow one', () => {
+    const { breaker, clock } = setUp({ threshold: 1, slowCallDuration: 100 });
+    clock.jump(5_000);
+    const permit = breaker.tryAcquire();
+    if (permit) breaker.settle(permit, 'success');
+    expect(breaker.state).toBe('closed');
+  });
+
+  test('a state restored over an isolated one counts its recovery from when it opened', async () => {
+    const recording = startRecording();
+    try {
+      const { breaker, clock } = setUp();
+      breaker.isolate();
+      const openedAt = new Date(clock.wallTime() - 400).toISOString();
+      breaker.restore({ ...breaker.toJSON(), state: 'open', openedAt, openings: 1 });
+      await clock.advance(600);
+      await breaker.execute(up);
+      const points = await recording.points('resilience.circuit_breaker.recovery.duration');
+      expect(points).toMatchObject([{ value: 1, sum: 1 }]);
+    } finally {
+      recording.stop();
+    }
+  });
+
+  test('reset forgets the successes in every state', () => {
+    const { breaker } = setUp();
+    for (const prepare of [() => {}, () => breaker.isolate()]) {
+      breaker.recordSuccess();
+      prepare();
+      breaker.reset();
+      expect(breaker.toJSON()).toMatchObject({ state: 'closed', successCount: 0 });
+    }
+  });
+
+  test('the wait that is left is never negative', async () => {
+    const { clock, breaker, fail } = setUp();
+    await fail(3);
+    // The open time runs out between two readings of the clock.
+    const now = clock.now();
+    const times = [now + 999.9, now + 1_000.1];
+    clock.now = () => times.shift() ?? now + 1_000.1;
+    expect(breaker.retryAfter).toBe(0);
   });
 
   verifies('breaker.probe-lease', async () => {
@@ -422,7 +515,11 @@ describe('CircuitBreaker', () => {
     await clock.advance(1e9);
     expect(breaker.state).toBe('isolated');
     const refused = (await breaker.execute(up).catch((error: unknown) => error)) as ResilienceError;
-    expect(refused.failure).toMatchObject({ code: 'CIRCUIT_OPEN', retryable: false });
+    expect(refused.failure).toMatchObject({
+      code: 'CIRCUIT_OPEN',
+      message: 'circuit breaker "db" was isolated by hand',
+      retryable: false,
+    });
     expect(refused.failure.retryAfter).toBeUndefined();
     breaker.reset();
     expect(await breaker.execute(up)).toBe('up');

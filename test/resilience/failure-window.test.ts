@@ -80,6 +80,31 @@ describe('failure windows', () => {
     }
   });
 
+  test('a share that is met exactly trips, however the product rounds', () => {
+    for (const [failures, rate] of [
+      [7, 0.07],
+      [14, 0.14],
+      [55, 0.55],
+    ] as const) {
+      const window = new CountWindow(100, { ...thresholds, failureRate: rate, minimumCalls: 100 });
+      for (let call = 0; call < 100; call++) window.record(call >= 100 - failures, false);
+      expect(window.tripped()).toBe(true);
+      window.record(false, false);
+      for (let call = 0; call < 100 - failures; call++) window.record(false, false);
+      expect(window.tripped()).toBe(false);
+    }
+  });
+
+  test('a time window forgets, wherever the origin of the clock lies', () => {
+    for (const origin of [-5_000, -1_050, 0, 2 ** 50]) {
+      const window = new TimeWindow(1_000, thresholds);
+      for (let i = 0; i < 5; i++) window.record(true, false, origin + i * 100);
+      expect(window.counts(origin + 400)).toMatchObject({ calls: 5, failures: 5 });
+      expect(window.counts(origin + 1_200)).toMatchObject({ calls: 2, failures: 2 });
+      expect(window.counts(origin + 2_000)).toMatchObject({ calls: 0, failures: 0 });
+    }
+  });
+
   test('a count window that is asked for more calls than it remembers still trips', () => {
     const settings = { window: 'count', threshold: 5, size: 4, duration: 1_000 } as const;
     const window = createWindow({

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { Deadline } from '../../src/resilience/deadline.ts';
 import { createPipeline } from '../../src/resilience/pipeline.ts';
@@ -117,6 +118,36 @@ describe('cache in the pipeline', () => {
     await expect(pipeline.execute(work, key)).rejects.toThrow('hang up');
   });
 
+  test('a stale answer has the age it has when it is served, and is not served beyond its time', async () => {
+    const { clock, pipeline, upstream, work } = setUp({ ttl: 1_000, staleIfError: 2_000 });
+    await pipeline.execute(work, key);
+    upstream.down = true;
+    const failAfter = async (ms: number) => {
+      const gate = Promise.withResolvers<void>();
+      upstream.gate = gate.promise;
+      const outcome = pipeline.outcome(work, key);
+      await clock.advance(ms);
+      gate.resolve();
+      return outcome;
+    };
+    await clock.advance(1_500);
+    expect(await failAfter(1_000)).toMatchObject({ source: 'stale', age: 2_500 });
+    expect(await failAfter(500)).toMatchObject({
+      ok: false,
+      failure: { code: 'CONNECTION_RESET' },
+    });
+  });
+
+  test('a caller that wants a new answer gets no older one than an error allows', async () => {
+    const { clock, pipeline, upstream, work } = setUp({ ttl: 1_000, staleWhileRevalidate: 9_000 });
+    await pipeline.execute(work, key);
+    upstream.down = true;
+    const options = { ...key, useCache: false };
+    expect(await pipeline.outcome(work, options)).toMatchObject({ source: 'stale', age: 0 });
+    await clock.advance(5_000);
+    expect(await pipeline.outcome(work, options)).toMatchObject({ ok: false });
+  });
+
   verifies(['cache.one-flight', 'R06'], async () => {
     const { pipeline, upstream, work } = setUp({ ttl: 1_000 });
     const gate = Promise.withResolvers<void>();
@@ -188,6 +219,33 @@ describe('fallback', () => {
     await expect(pipeline.execute(work, { fallback: () => undefined })).rejects.toThrow('hang up');
     const broken = () => Promise.reject(new Error('fallback broke'));
     await expect(pipeline.execute(work, { fallback: broken })).rejects.toThrow('hang up');
+  });
+
+  test('an abort is heard at once while a fallback is awaited', async () => {
+    const { pipeline, upstream, work } = setUp({ ttl: 1_000 });
+    upstream.down = true;
+    const controller = new AbortController();
+    const { signal } = controller;
+    const outcome = pipeline.outcome(work, { signal, fallback: () => new Promise(() => {}) });
+    await flush();
+    controller.abort('gone');
+    expect(await outcome).toMatchObject({
+      ok: false,
+      error: 'gone',
+      failure: { code: 'CANCELLED' },
+    });
+    // One that aborts in the fallback itself is told so as well.
+    const leaver = new AbortController();
+    const fallback = async () => {
+      leaver.abort('left');
+      return 'lesser';
+    };
+    const left = pipeline.execute(work, { signal: leaver.signal, fallback });
+    await expect(left).rejects.toBe('left');
+    // No listener stays behind.
+    const listeners = new AbortController();
+    await pipeline.execute(work, { signal: listeners.signal, fallback: async () => 'lesser' });
+    expect(getEventListeners(listeners.signal, 'abort')).toEqual([]);
   });
 
   verifies('fallback.not-for-callers-faults', async () => {

@@ -1,5 +1,11 @@
-import { trace } from '@opentelemetry/api';
+import { AsyncResource } from 'node:async_hooks';
+import { context, trace } from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import { TracerProvider } from '@opentelemetry/sdk-trace';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Clock } from '../../src/resilience/clock.ts';
+import { createFailure } from '../../src/resilience/failure.ts';
+import type { PipelineOptions } from '../../src/resilience/guard.ts';
 import { createPipeline } from '../../src/resilience/pipeline.ts';
 import type { PolicySettings } from '../../src/resilience/policy.ts';
 import { ManualClock } from '../fixtures/manual-clock.ts';
@@ -190,6 +196,153 @@ describe('telemetry of a pipeline', () => {
       'outcome=miss: 2',
       'outcome=stale: 1',
     ]);
+  });
+});
+
+describe('telemetry of a pipeline, to the point', () => {
+  let recording: ReturnType<typeof startRecording>;
+  beforeEach(() => {
+    recording = startRecording();
+  });
+  afterEach(() => recording.stop());
+
+  /** A clock whose timers run in the context in which they were set, as those of Node do. */
+  const setUp = (settings: PolicySettings, options: PipelineOptions = {}) => {
+    const clock = new ManualClock();
+    const timers: Clock = {
+      now: () => clock.now(),
+      wallTime: () => clock.wallTime(),
+      setTimer: (delay, callback) => clock.setTimer(delay, AsyncResource.bind(callback)),
+    };
+    const env = { random: () => 0, ...options, clock: timers };
+    return { clock, pipeline: createPipeline('db', settings, env) };
+  };
+  const hang = () => new Promise<never>(() => {});
+  const count = async (name: string) =>
+    Object.fromEntries(
+      (await recording.points(name)).map(({ attributes, value }) => [
+        attributes.outcome ?? attributes.reason,
+        value,
+      ]),
+    );
+  /** Makes the call as the only thing that happens within a span of this name. */
+  const within = <T>(name: string, call: () => Promise<T>): Promise<T> =>
+    trace.getTracer('test').startActiveSpan(name, async (span) => {
+      try {
+        return await call();
+      } finally {
+        span.end();
+      }
+    });
+  const eventsOf = (name: string) =>
+    recording
+      .spans()
+      .filter((span) => span.name === name)
+      .flatMap((span) => span.events.map((event) => event.name.replace('resilience.', '')));
+
+  test('a timeout is told on the span of the call that it ends', async () => {
+    const { clock, pipeline } = setUp({ timeout: 100, retry: { maxRetries: 1 } });
+    await within('quick', () => pipeline.execute(async () => 'up'));
+    await clock.advance(50);
+    const slow = within('slow', () => pipeline.execute(hang)).catch(() => {});
+    await clock.advance(1_000);
+    await slow;
+    expect(eventsOf('quick')).toEqual([]);
+    expect(eventsOf('slow')).toEqual(['timeout.exceeded', 'retry.scheduled', 'timeout.exceeded']);
+    const span = recording.spans().find(({ name }) => name === 'slow');
+    expect(recording.traceIds('resilience.timeout.exceeded')).toEqual([
+      span?.spanContext().traceId,
+      span?.spanContext().traceId,
+    ]);
+  });
+
+  test('background work that makes room is told so on its own span', async () => {
+    const { clock, pipeline } = setUp({ bulkhead: { limit: 1, queue: 1 } });
+    void pipeline.outcome(hang);
+    const options = { priority: 'background' } as const;
+    const shed = within('shed', () => pipeline.outcome(hang, options));
+    const winner = new AbortController();
+    const won = within('won', () => pipeline.outcome(hang, { signal: winner.signal }));
+    await shed;
+    winner.abort();
+    await won;
+    await clock.advance(1);
+    expect([eventsOf('shed'), eventsOf('won')]).toEqual([['bulkhead.rejected'], []]);
+  });
+
+  test('a call has one deadline, however many attempts it ends', async () => {
+    const { clock, pipeline } = setUp({ deadline: 100, hedge: { delay: 10 } });
+    const outcome = pipeline.outcome(hang);
+    await clock.advance(100);
+    expect(await outcome).toMatchObject({ ok: false, failure: { code: 'DEADLINE_EXCEEDED' } });
+    expect(await count('resilience.timeouts')).toEqual({ deadline: 1 });
+  });
+
+  test('a timeout names the attempt that took too long', async () => {
+    const { clock, pipeline } = setUp({ timeout: 100, hedge: { delay: 60 } });
+    void pipeline.outcome(hang);
+    await clock.advance(200);
+    const attempts = recording
+      .events()
+      .map(({ attributes }) => (attributes as Record<string, unknown>)['resilience.attempt']);
+    expect(attempts).toEqual([1, 2]);
+  });
+
+  test('a retry that the caller cancelled or a hedge made needless is no failure', async () => {
+    const { clock, pipeline } = setUp({
+      retry: { maxRetries: 1, baseDelay: 0 },
+      hedge: { delay: 50 },
+    });
+    const controller = new AbortController();
+    const cancelled = pipeline.outcome(({ attempt }) => (attempt === 1 ? lost() : hang()), {
+      signal: controller.signal,
+    });
+    await clock.advance(10);
+    controller.abort();
+    expect(await cancelled).toMatchObject({ failure: { code: 'CANCELLED' }, attempts: 2 });
+    expect(await count('resilience.retry.attempts')).toEqual({});
+    const hedged = pipeline.outcome(({ attempt }) => {
+      if (attempt === 1) return lost();
+      return attempt === 2 ? hang() : 'hedged';
+    });
+    await clock.advance(100);
+    expect(await hedged).toMatchObject({ value: 'hedged', attempts: 3 });
+    expect(await count('resilience.retry.attempts')).toEqual({});
+  });
+
+  test.each(['onStart', 'onEnd'] as const)(
+    'a span processor that throws in %s changes no answer',
+    async (hook) => {
+      const { clock, pipeline } = setUp({ retry: { baseDelay: 0 } });
+      recording.stop();
+      const throwing = (span: { name: string }) => {
+        if (span.name.startsWith('attempt')) throw new Error('a processor broke');
+      };
+      const nothing = async () => {};
+      const processor = { onStart() {}, onEnd() {}, forceFlush: nothing, shutdown: nothing };
+      const provider = new TracerProvider({ spanProcessors: [{ ...processor, [hook]: throwing }] });
+      trace.setGlobalTracerProvider(provider);
+      context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+      const answer = within('call', () =>
+        pipeline.execute(({ attempt }) => (attempt === 1 ? lost() : 'up')),
+      );
+      await clock.advance(10);
+      expect(await answer).toBe('up');
+    },
+  );
+
+  test('codes of an upstream do not make series without end', async () => {
+    const { pipeline } = setUp({});
+    for (let call = 0; call < 150; call++) {
+      const failure = { ...createFailure('UPSTREAM_ERROR'), code: `MADE_UP_${call}` };
+      const error = { code: -32000, message: 'x', data: { 'mcp-resilience/failure': failure } };
+      await pipeline.outcome(() => Promise.reject(error), { fallback: () => 'lesser' });
+    }
+    const points = await recording.points('resilience.fallbacks');
+    expect(points.length).toBeLessThanOrEqual(101);
+    expect(points.find(({ attributes }) => attributes.reason === '_other')?.value).toBeGreaterThan(
+      40,
+    );
   });
 });
 

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import type { CallContext } from '../../src/resilience/attempt.ts';
+import type { Clock } from '../../src/resilience/clock.ts';
 import { Deadline } from '../../src/resilience/deadline.ts';
-import { ResilienceError } from '../../src/resilience/failure.ts';
+import { createFailure, ResilienceError } from '../../src/resilience/failure.ts';
 import type { PipelineOptions } from '../../src/resilience/guard.ts';
 import { createPipeline } from '../../src/resilience/pipeline.ts';
 import type { PolicySettings } from '../../src/resilience/policy.ts';
@@ -556,6 +557,77 @@ describe('breaker in the pipeline', () => {
   });
 });
 
+describe('breaker in the pipeline, at the edges', () => {
+  test.each<[string, PolicySettings]>([
+    ['time limit', { timeout: 1_000 }],
+    ['deadline', { deadline: 1_000 }],
+    ['attempt', { timeout: 1_000, breaker: { scope: 'attempt' } }],
+  ])('a probe that hangs until its %s opens the breaker again', async (_, settings) => {
+    const { clock, pipeline } = setUp({
+      ...settings,
+      breaker: { threshold: 1, openDuration: 1_000, ...settings.breaker },
+    });
+    await pipeline.execute(() => Promise.reject(reset())).catch(() => {});
+    await clock.advance(1_000);
+    expect(pipeline.breaker?.state).toBe('half-open');
+    settled(pipeline.execute(hanging().work));
+    await clock.advance(1_000);
+    expect(pipeline.breaker?.toJSON()).toMatchObject({ state: 'open', openings: 2 });
+  });
+
+  test('a failed result is the answer when the breaker opens before its retry', async () => {
+    const { clock, pipeline } = setUp(
+      { breaker: { threshold: 1, scope: 'attempt' }, retry: { baseDelay: 0 } },
+      {
+        classifyResult: (result) =>
+          result === 'down' ? createFailure('UPSTREAM_UNAVAILABLE') : undefined,
+      },
+    );
+    const outcome = settled(pipeline.outcome(() => 'down'));
+    await clock.advance(10);
+    expect(outcome.value).toMatchObject({
+      ok: true,
+      value: 'down',
+      attempts: 1,
+      failure: { code: 'UPSTREAM_UNAVAILABLE' },
+    });
+    expect(pipeline.breaker?.state).toBe('open');
+  });
+
+  test('an attempt that the breaker refused is not counted as made', async () => {
+    const { pipeline } = setUp({ breaker: { scope: 'attempt' } });
+    pipeline.breaker?.isolate();
+    expect(await pipeline.outcome(() => 'x')).toMatchObject({ ok: false, attempts: 0 });
+  });
+
+  test('a hedge that the breaker refuses leaves the first attempt alone', async () => {
+    const { clock, pipeline } = setUp({ breaker: { scope: 'attempt' }, hedge: { delay: 10 } });
+    const { work, finish } = hanging();
+    const answer = settled(pipeline.execute(work));
+    await flush();
+    pipeline.breaker?.isolate();
+    await clock.advance(50);
+    expect(answer.done).toBe(false);
+    finish[0]?.();
+    await flush();
+    expect(answer.value).toBe('late');
+  });
+});
+
+describe('classifyResult', () => {
+  test('one that throws loses no answer', async () => {
+    const { pipeline } = setUp(
+      { retry: {} },
+      {
+        classifyResult: () => {
+          throw new Error('classifier broke');
+        },
+      },
+    );
+    expect(await pipeline.execute(() => 'answer')).toBe('answer');
+  });
+});
+
 describe('bulkhead in the pipeline', () => {
   verifies('bulkhead.held-until-ended', async () => {
     const { clock, pipeline } = setUp({ timeout: 50, bulkhead: { limit: 1 } });
@@ -601,7 +673,86 @@ describe('adaptive bulkhead in the pipeline', () => {
   });
 });
 
+describe('adaptive bulkhead in the pipeline, under overload', () => {
+  const overload = async (settings: PolicySettings, fail: (context: CallContext) => unknown) => {
+    const { clock, pipeline } = setUp({
+      bulkhead: { limit: { min: 1, max: 100, initial: 50 } },
+      ...settings,
+    });
+    for (let round = 0; round < 10; round++) {
+      for (let i = 0; i < 50; i++) settled(pipeline.execute(fail, { idempotent: false }));
+      await clock.advance(100);
+    }
+    return pipeline.bulkhead?.stats().limit;
+  };
+  const untilAborted = ({ signal }: CallContext) =>
+    new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+
+  test('timeouts and refusals of the upstream lower the limit, refusals of our own do not', async () => {
+    expect(await overload({ timeout: 100 }, untilAborted)).toBeLessThan(25);
+    expect(await overload({}, () => Promise.reject(status(429)))).toBeLessThan(25);
+    const inner = createPipeline('inner', { breaker: {} });
+    inner.breaker?.isolate();
+    expect(await overload({}, () => inner.execute(() => 'x'))).toBe(50);
+  });
+});
+
 describe('pipeline', () => {
+  test('no attempt starts after an abort in the very turn in which its timer fires', async () => {
+    for (const settings of [
+      { retry: { baseDelay: 100, jitter: 'none' } },
+      { hedge: { delay: 100 } },
+    ] satisfies PolicySettings[]) {
+      const clock = new ManualClock();
+      const controller = new AbortController();
+      // As fake timers do that fire without a pause between them.
+      const timers: Clock = {
+        now: () => clock.now(),
+        wallTime: () => clock.wallTime(),
+        setTimer: (delay, callback) =>
+          clock.setTimer(delay, () => {
+            if ('hedge' in settings) controller.abort('stop');
+            callback();
+            controller.abort('stop');
+          }),
+      };
+      const pipeline = createPipeline('up', settings, { clock: timers });
+      let calls = 0;
+      const work = () => {
+        calls++;
+        return 'retry' in settings ? Promise.reject(reset()) : new Promise(() => {});
+      };
+      const answer = settled(pipeline.execute(work, { signal: controller.signal }));
+      await clock.advance(1_000);
+      expect([calls, answer.error]).toEqual([1, 'stop']);
+    }
+  });
+
+  test('no attempt starts when the process wakes from a backoff after the deadline', async () => {
+    const { clock, pipeline } = setUp({
+      deadline: 1_000,
+      breaker: { threshold: 1 },
+      retry: { baseDelay: 500, jitter: 'none' },
+    });
+    const { work, calls } = script(clock, reset(), reset());
+    const answer = settled(pipeline.execute(work));
+    await flush();
+    clock.jump(5_000);
+    await clock.advance(1);
+    expect(calls.length).toBe(1);
+    expect(answer.error).toMatchObject({ code: 'ECONNRESET' });
+    expect(pipeline.breaker?.state).toBe('open');
+  });
+
+  test('calls in flight keep their time limit when the pipeline is destroyed', async () => {
+    const { clock, pipeline } = setUp({ timeout: 100 });
+    const answer = settled(pipeline.execute(hanging().work));
+    pipeline.destroy();
+    await clock.advance(100);
+    expect(answer.error).toMatchObject({ code: 'TIMEOUT' });
+    expect(clock.pendingTimers).toBe(0);
+  });
+
   verifies('policy.absent-stage', async () => {
     const clock = new ManualClock();
     const now = vi.spyOn(clock, 'now');

@@ -2,7 +2,11 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { CircuitBreaker } from '../../src/resilience/circuit-breaker.ts';
 import { createPipeline } from '../../src/resilience/pipeline.ts';
-import { longestCall, overridePolicy, type PolicySettings } from '../../src/resilience/policy.ts';
+import {
+  overridePolicy,
+  type PolicySettings,
+  usualProbeLease,
+} from '../../src/resilience/policy.ts';
 import { presets } from '../../src/resilience/presets.ts';
 import { SettingsError } from '../../src/resilience/settings.ts';
 import { verifies } from '../fixtures/verifies.ts';
@@ -92,15 +96,17 @@ describe('policy', () => {
     breaker.destroy();
   });
 
-  test('longestCall bounds what a call may take, so that a probe is given as long', () => {
-    expect(longestCall({ deadline: 5_000, timeout: 60_000 })).toBe(5_000);
-    expect(longestCall({ timeout: 1_000 })).toBe(1_000);
-    expect(longestCall({ timeout: 1_000, retry: false })).toBe(1_000);
-    expect(longestCall({ timeout: 1_000, retry: {} })).toBe(3 * 1_000 + 2 * 30_000);
-    expect(longestCall({ timeout: 1_000, retry: { maxRetries: 1, maxDelay: 10 } })).toBe(2_010);
-    expect(longestCall({ retry: {} })).toBeUndefined();
+  test('a probe is given as long as its call may take, and a second to be late', () => {
+    expect(usualProbeLease({ deadline: 5_000, timeout: 60_000 })).toBe(6_000);
+    expect(usualProbeLease({ timeout: 1_000 })).toBe(2_000);
+    expect(usualProbeLease({ timeout: 1_000, retry: false })).toBe(2_000);
+    expect(usualProbeLease({ timeout: 1_000, retry: {} })).toBe(3 * 1_000 + 2 * 30_000 + 1_000);
+    const retry = { maxRetries: 1, maxDelay: 10 };
+    expect(usualProbeLease({ timeout: 1_000, retry })).toBe(3_010);
+    expect(usualProbeLease({ deadline: 86_400_000 })).toBe(86_400_000);
+    expect(usualProbeLease({ retry: {} })).toBeUndefined();
     const pipeline = createPipeline('x', { timeout: 50_000, retry: {}, breaker: {} });
-    expect(pipeline.breaker?.settings.probeLease).toBe(210_000);
+    expect(pipeline.breaker?.settings.probeLease).toBe(211_000);
     pipeline.destroy();
   });
 

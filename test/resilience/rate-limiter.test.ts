@@ -244,6 +244,8 @@ describe('take', () => {
       weight: 'throttled',
       delivery: 'not_sent',
       retryable: true,
+      suggestion: expect.stringContaining('fewer calls'),
+      fallbackHint: expect.any(String),
     });
     expect(error.failure.retryAfter).toBeCloseTo(1 / 3, 12);
   });

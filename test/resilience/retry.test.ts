@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { classify } from '../../src/resilience/failure.ts';
 import { Retry } from '../../src/resilience/retry.ts';
 import { RetryBudget } from '../../src/resilience/retry-budget.ts';
+import { SettingsError } from '../../src/resilience/settings.ts';
 import { verifies } from '../fixtures/verifies.ts';
 
 const refused = classify(Object.assign(new Error('x'), { code: 'ECONNREFUSED' }));
@@ -68,6 +69,14 @@ describe('Retry', () => {
     );
   });
 
+  test('a Retry-After that is no time to wait is as good as none', () => {
+    const retry = new Retry({ baseDelay: 100, jitter: 'none', budget: false });
+    for (const retryAfter of [Number.NaN, -5]) {
+      const failure = { ...throttled(1), retryAfter };
+      expect(retry.decide({ ...failed, failure })).toBe(100);
+    }
+  });
+
   test('says why there is no further attempt', () => {
     const retry = new Retry({
       maxRetries: 1,
@@ -121,6 +130,19 @@ describe('RetryBudget', () => {
         expect(budget.stats(now + 10_000)).toEqual({ calls: 0, extras: 0, available: 3 });
       }),
     );
+  });
+
+  test('refuses settings that make no sense, an empty period before all', () => {
+    expect(() => new RetryBudget({ interval: 0 })).toThrow('retry.budget.interval must be');
+    expect(() => new RetryBudget({ ratio: -1, floor: 0.5 })).toThrow(SettingsError);
+  });
+
+  test('recovers, wherever the origin of the clock lies', () => {
+    for (const origin of [-50_000, -10_500, 2 ** 50]) {
+      const budget = new RetryBudget({ ratio: 0, floor: 1 });
+      expect([budget.tryTake(origin), budget.tryTake(origin + 100)]).toEqual([true, false]);
+      expect(budget.tryTake(origin + 11_000)).toBe(true);
+    }
   });
 
   test('a ratio of 0 and a floor of 0 allow no extra at all', () => {

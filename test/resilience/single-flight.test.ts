@@ -95,6 +95,19 @@ describe('SingleFlight', () => {
     expect(started).toHaveLength(0);
   });
 
+  test('a caller that leaves while its flight starts has its answer at once', async () => {
+    const flights = new SingleFlight<string>();
+    const leaver = new AbortController();
+    let told: AbortSignal | undefined;
+    const { promise } = flights.run('key', leaver.signal, (signal) => {
+      told = signal;
+      leaver.abort('gone');
+      return new Promise(() => {});
+    });
+    await expect(promise).rejects.toBe('gone');
+    expect([told?.aborted, flights.size]).toEqual([true, 0]);
+  });
+
   test('a start that throws is a rejection, and is over', async () => {
     const flights = new SingleFlight<string>();
     const { promise } = flights.run('key', undefined, () => {
