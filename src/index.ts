@@ -25,6 +25,13 @@ export {
 export type { CallContext, Work } from './resilience/attempt.ts';
 // Policies, each usable alone.
 export { type Backoff, backoffDelay, type Jitter } from './resilience/backoff.ts';
+export type {
+  BreakerEvent,
+  BreakerOutcome,
+  BreakerPermit,
+  BreakerSnapshot,
+  BreakerState,
+} from './resilience/breaker-model.ts';
 export { Bulkhead } from './resilience/bulkhead.ts';
 export {
   type CacheHit,
@@ -33,15 +40,8 @@ export {
   cacheKey,
   ResultCache,
 } from './resilience/cache.ts';
-export {
-  type BreakerEvent,
-  type BreakerOutcome,
-  type BreakerPermit,
-  type BreakerSnapshot,
-  type BreakerState,
-  CircuitBreaker,
-  CircuitOpenError,
-} from './resilience/circuit-breaker.ts';
+export { CircuitBreaker } from './resilience/circuit-breaker.ts';
+export { CircuitOpenError } from './resilience/circuit-open-error.ts';
 export { type Clock, type Random, systemClock, type Timer } from './resilience/clock.ts';
 export { currentDeadline, Deadline, runWithDeadline } from './resilience/deadline.ts';
 export { type DescribeOptions, describe } from './resilience/describe.ts';

@@ -8,7 +8,8 @@ import { emitEvent, endSpan, instruments, startChildSpan } from '../telemetry/in
 import { ATTR, attemptSpanName, EVENT } from '../telemetry/signals.ts';
 import { saysOverload } from './adaptive-limit.ts';
 import { Attempt, type AttemptHost, type Work } from './attempt.ts';
-import type { BreakerPermit, CircuitBreaker } from './circuit-breaker.ts';
+import type { BreakerPermit } from './breaker-model.ts';
+import type { CircuitBreaker } from './circuit-breaker.ts';
 import type { Clock } from './clock.ts';
 import type { Deadline } from './deadline.ts';
 import { createFailure, type Failure, ResilienceError } from './failure.ts';

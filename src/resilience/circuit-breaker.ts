@@ -1,51 +1,29 @@
 /**
  * @module
  * Stops calling what keeps failing. The state machine stands here; what it remembers of past
- * calls stands in `failure-window.ts`.
+ * calls stands in `failure-window.ts`, what it tells in `breaker-reporter.ts`.
  *
  * A call takes a permit and gives it back with its outcome. The permit belongs to the state it
  * was taken in, so a result that arrives after the state has changed decides nothing.
  */
-import { diag } from '@opentelemetry/api';
-import { emitEvent, instruments, observeMetrics, type Report } from '../telemetry/instruments.ts';
-import { ATTR, EVENT } from '../telemetry/signals.ts';
+import { observeMetrics, type Report } from '../telemetry/instruments.ts';
+import { ATTR } from '../telemetry/signals.ts';
+import {
+  BREAKER_STATES,
+  type BreakerEvent,
+  type BreakerOutcome,
+  type BreakerPermit,
+  type BreakerSnapshot,
+  type BreakerState,
+} from './breaker-model.ts';
+import { BreakerReporter } from './breaker-reporter.ts';
+import { CircuitOpenError } from './circuit-open-error.ts';
 import { type Clock, systemClock, type Timer } from './clock.ts';
-import { classify, createFailure, type Failure, ResilienceError } from './failure.ts';
+import { classify } from './failure.ts';
 import { createWindow, type FailureWindow } from './failure-window.ts';
 import { type BreakerSettings, breakerRules } from './policy.ts';
 import { rejected } from './rejected.ts';
 import { resolve } from './settings.ts';
-
-/** `isolated` is set by hand and left by hand. */
-export type BreakerState = 'closed' | 'open' | 'half-open' | 'isolated';
-
-/** How a call ended, for the breaker: `ignored` decides nothing. */
-export type BreakerOutcome = 'success' | 'failure' | 'ignored';
-
-/** Right to make one call, or, while closed, any number of them. Opaque. */
-export interface BreakerPermit {
-  /** Milliseconds of the clock at which a probe's permit is taken back; none while closed. */
-  readonly leaseUntil: number;
-}
-
-/** What `on` can listen to. `rejected` is told for every refusal. */
-export type BreakerEvent = 'open' | 'half-open' | 'closed' | 'isolated' | 'rejected';
-
-/** What `toJSON` gives, `restore` takes and health checks show. */
-export interface BreakerSnapshot {
-  readonly name: string;
-  readonly state: BreakerState;
-  /** Failures the window remembers; while open, those that opened it. */
-  readonly failureCount: number;
-  /** Successes since the last failure. */
-  readonly successCount: number;
-  /** Seconds until a probe is let through; present while open. */
-  readonly retryAfter?: number;
-  /** ISO time of opening; present while open or half-open. */
-  readonly openedAt?: string;
-  /** Times it opened without having been closed in between. */
-  readonly openings: number;
-}
 
 type ResolvedBreakerSettings = Required<Omit<BreakerSettings, 'slowCallDuration'>> &
   Pick<BreakerSettings, 'slowCallDuration'>;
@@ -55,47 +33,6 @@ type Inner =
   | { readonly state: 'open'; readonly until: number; readonly failureCount: number }
   | { readonly state: 'half-open'; readonly probes: Set<BreakerPermit>; successes: number }
   | { readonly state: 'isolated' };
-
-const STATES: readonly BreakerState[] = ['closed', 'open', 'half-open', 'isolated'];
-
-/**
- * The refusal of an open breaker. Made once per breaker and thrown for every refused call, so
- * it has no useful stack; `failure` is computed when read, with the wait that is left then
- * (`retryAfter`, in seconds). Its `code` is `CIRCUIT_OPEN`.
- *
- * @example
- * ```ts
- * import { CircuitBreaker, CircuitOpenError } from 'mcp-resilience';
- * const breaker = new CircuitBreaker('billing');
- * try {
- *   await breaker.execute(() => fetch('https://billing.example/invoice/1'));
- * } catch (error) {
- *   if (!(error instanceof CircuitOpenError)) throw error;
- *   console.error(`billing is paused for ${error.failure.retryAfter ?? 0} s`);
- * }
- * ```
- */
-export class CircuitOpenError extends ResilienceError {
-  override readonly name = 'CircuitOpenError';
-  readonly #breaker: CircuitBreaker;
-
-  constructor(breaker: CircuitBreaker) {
-    const message = `circuit breaker "${breaker.name}" is open: recent calls failed`;
-    super(createFailure('CIRCUIT_OPEN', { message }));
-    this.#breaker = breaker;
-  }
-
-  override get failure(): Failure {
-    const { name, retryAfter, state } = this.#breaker;
-    const isolated = state === 'isolated';
-    return {
-      ...super.failure,
-      ...(isolated && { message: `circuit breaker "${name}" was isolated by hand` }),
-      retryable: !isolated,
-      ...(retryAfter === undefined ? {} : { retryAfter }),
-    };
-  }
-}
 
 /**
  * A circuit breaker (Nygard, "Release It!", 2nd ed. 2018, ch. 5).
@@ -120,9 +57,8 @@ export class CircuitBreaker {
   readonly timed: boolean;
   readonly #slowFrom: number;
   readonly #longestOpen: number;
-  readonly #listeners = new Map<BreakerEvent, Set<(breaker: CircuitBreaker) => void>>();
+  readonly #reporter: BreakerReporter;
   readonly #unobserve: () => void;
-  readonly #attributes: Readonly<Record<string, Record<string, string>>>;
   #inner: Inner;
   #timer: Timer | undefined;
   #refusal: CircuitOpenError | undefined;
@@ -146,12 +82,7 @@ export class CircuitBreaker {
     this.#longestOpen = settings.maxOpenDuration ?? Math.max(maxOpenDuration, openDuration);
     this.timed = this.settings.window === 'time' || Number.isFinite(this.#slowFrom);
     this.#inner = closed();
-    this.#attributes = Object.fromEntries(
-      ['success', 'failure', 'slow', 'ignored', 'rejected'].map((outcome) => [
-        outcome,
-        { [ATTR.dependency]: name, [ATTR.outcome]: outcome },
-      ]),
-    );
+    this.#reporter = new BreakerReporter(this);
     this.#unobserve = observeMetrics(this);
   }
 
@@ -214,7 +145,7 @@ export class CircuitBreaker {
     const inner = this.#inner;
     const now = this.timed ? this.#clock.now() : 0;
     const slow = outcome !== 'ignored' && now - started >= this.#slowFrom;
-    this.#count(outcome === 'success' && slow ? 'slow' : outcome);
+    this.#reporter.count(outcome === 'success' && slow ? 'slow' : outcome);
     if (inner.state === 'closed') {
       if (permit === inner.permit && outcome !== 'ignored') this.#record(outcome, slow, now);
     } else if (inner.state === 'half-open' && inner.probes.delete(permit)) {
@@ -252,16 +183,14 @@ export class CircuitBreaker {
    * OpenTelemetry diagnostics and changes nothing. Returns a function that stops it.
    */
   on(event: BreakerEvent, listener: (breaker: CircuitBreaker) => void): () => void {
-    const listeners = this.#listeners.get(event) ?? new Set();
-    this.#listeners.set(event, listeners.add(listener));
-    return () => void listeners.delete(listener);
+    return this.#reporter.listen(event, listener);
   }
 
   /** Ends its timer, listeners and metrics. Calls go on being decided. Idempotent. */
   destroy(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
-    this.#listeners.clear();
+    this.#reporter.forgetListeners();
     this.#unobserve();
   }
 
@@ -291,8 +220,8 @@ export class CircuitBreaker {
    * @throws TypeError when the snapshot is not one of `toJSON()`
    */
   restore(snapshot: BreakerSnapshot): void {
-    if (!STATES.includes(snapshot?.state)) {
-      throw new TypeError(`restore: state must be one of ${STATES.join(', ')}`);
+    if (!BREAKER_STATES.includes(snapshot?.state)) {
+      throw new TypeError(`restore: state must be one of ${BREAKER_STATES.join(', ')}`);
     }
     if (snapshot.state === 'closed') this.reset();
     else if (snapshot.state === 'isolated') this.isolate();
@@ -313,17 +242,15 @@ export class CircuitBreaker {
 
   /** The error for a refused call, counted and told to listeners. */
   refuse(): CircuitOpenError {
-    this.#count('rejected');
-    this.#tell('rejected');
-    emitEvent(EVENT.breakerRejected, 'warn', this.#attributes.rejected ?? {});
-    this.#refusal ??= withoutStack(() => new CircuitOpenError(this));
+    this.#reporter.rejected();
+    this.#refusal ??= CircuitOpenError.of(this);
     return this.#refusal;
   }
 
   /** @internal Reports the state series when metrics are collected. */
   observe(report: Report): void {
     const current = this.state;
-    for (const state of STATES) {
+    for (const state of BREAKER_STATES) {
       report('breakerState', state === current ? 1 : 0, {
         [ATTR.dependency]: this.name,
         [ATTR.state]: state,
@@ -358,7 +285,7 @@ export class CircuitBreaker {
 
   #recordByHand(outcome: 'success' | 'failure'): void {
     this.#poll();
-    this.#count(outcome);
+    this.#reporter.count(outcome);
     const inner = this.#inner;
     if (inner.state === 'closed') this.#record(outcome, false, this.#clock.now());
     else if (inner.state === 'half-open') this.#decide(inner, outcome, false);
@@ -415,9 +342,7 @@ export class CircuitBreaker {
     this.#window.reset();
     this.#openings = 0;
     this.#enter(closed());
-    if (recovered) {
-      instruments().breakerRecoveryDuration.record(seconds, { [ATTR.dependency]: this.name });
-    }
+    if (recovered) this.#reporter.recovered(seconds);
   }
 
   #enter(next: Inner): void {
@@ -425,29 +350,7 @@ export class CircuitBreaker {
     this.#timer?.cancel();
     this.#timer = undefined;
     this.#inner = next;
-    const change = { [ATTR.dependency]: this.name, [ATTR.from]: from, [ATTR.to]: next.state };
-    instruments().breakerTransitions.add(1, change);
-    const severity = next.state === 'closed' || next.state === 'half-open' ? 'info' : 'warn';
-    emitEvent(EVENT.breakerStateChanged, severity, change);
-    this.#tell(next.state);
-  }
-
-  #count(outcome: string): void {
-    const meters = instruments();
-    if (meters.enabled) meters.breakerCalls.add(1, this.#attributes[outcome]);
-  }
-
-  #tell(event: BreakerEvent): void {
-    const listeners = this.#listeners.get(event);
-    if (listeners === undefined) return;
-    // A copy: one that listens anew while it is told would be told again, without end.
-    for (const listener of [...listeners]) {
-      try {
-        listener(this);
-      } catch (error) {
-        diag.error(`circuit breaker "${this.name}": a listener of "${event}" threw`, error);
-      }
-    }
+    this.#reporter.changed(from, next.state);
   }
 }
 
@@ -455,13 +358,3 @@ const closed = (): Inner => ({
   state: 'closed',
   permit: { leaseUntil: Number.POSITIVE_INFINITY },
 });
-
-const withoutStack = <T>(make: () => T): T => {
-  const { stackTraceLimit } = Error;
-  Error.stackTraceLimit = 0;
-  try {
-    return make();
-  } finally {
-    Error.stackTraceLimit = stackTraceLimit;
-  }
-};

@@ -6,9 +6,10 @@
 import { emitEvent, instruments } from '../telemetry/instruments.ts';
 import { ATTR, EVENT } from '../telemetry/signals.ts';
 import type { Work } from './attempt.ts';
+import type { BreakerOutcome, BreakerPermit } from './breaker-model.ts';
 import { Bulkhead } from './bulkhead.ts';
 import { Call, type CallEnvironment, FailedResult, failureOf } from './call.ts';
-import { type BreakerOutcome, type BreakerPermit, CircuitBreaker } from './circuit-breaker.ts';
+import { CircuitBreaker } from './circuit-breaker.ts';
 import { type Clock, type Random, sleep, systemClock } from './clock.ts';
 import { currentDeadline, Deadline } from './deadline.ts';
 import {

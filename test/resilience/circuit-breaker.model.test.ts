@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
-import { type BreakerPermit, CircuitBreaker } from '../../src/resilience/circuit-breaker.ts';
+import type { BreakerPermit } from '../../src/resilience/breaker-model.ts';
+import { CircuitBreaker } from '../../src/resilience/circuit-breaker.ts';
 import { ManualClock } from '../fixtures/manual-clock.ts';
 import { verifies } from '../fixtures/verifies.ts';
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type BreakerEvent, CircuitBreaker } from '../../src/resilience/circuit-breaker.ts';
+import type { BreakerEvent } from '../../src/resilience/breaker-model.ts';
+import { CircuitBreaker } from '../../src/resilience/circuit-breaker.ts';
 import type { Clock } from '../../src/resilience/clock.ts';
 import { ResilienceError } from '../../src/resilience/failure.ts';
 import type { BreakerSettings } from '../../src/resilience/policy.ts';
