@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const TELEMETRY = 'test/resilience/*telemetry.test.ts';
-const common = { setupFiles: ['test/fixtures/mutate-setup.ts'], testTimeout: 20_000 };
+const common = { setupFiles: ['test/fixtures/mutate-setup.ts'] };
 
 /** A mutant's run ends with the first test that fails: the long simulations come last. */
 class QuickFirst extends BaseSequencer {

@@ -20,7 +20,20 @@ export const META_OUTCOME = 'mcp-resilience/outcome';
 /** Every value of `tool.outcome`. */
 const TOOL_OUTCOMES = ['success', 'degraded', 'cached', 'error', 'rejected', 'cancelled'] as const;
 
-/** How a tool call ended. */
+/**
+ * How a tool call ended: `success` and `error` are the answer of the tool; `cached` is a kept one,
+ * `degraded` a lesser one because the call failed; `rejected` was turned away by our own policies,
+ * `cancelled` given up by the client. Telemetry has it as `tool.outcome`; `_meta` does not name it
+ * where the answer is the tool's own.
+ *
+ * @example
+ * ```ts
+ * import { META_OUTCOME, type ToolOutcome, type ToolResult } from 'mcp-resilience';
+ * const oldOrLesser: readonly ToolOutcome[] = ['cached', 'degraded'];
+ * const isOldOrLesser = ({ _meta }: ToolResult) =>
+ *   oldOrLesser.includes(_meta?.[META_OUTCOME] as ToolOutcome);
+ * ```
+ */
 export type ToolOutcome = (typeof TOOL_OUTCOMES)[number];
 
 /** True for one of the six values, whoever sent it. */

@@ -18,7 +18,21 @@ import { type Credentials, principalOf } from './principal.ts';
 import type { Tool, ToolAnnotations, ToolResult } from './tool.ts';
 import { recordsOwnDuration, recordToolDuration, sentCode } from './tool-duration.ts';
 
-/** How a handler is protected. */
+/**
+ * How a handler is protected.
+ *
+ * @example
+ * ```ts
+ * import { createPipeline, type ProtectOptions, presets } from 'mcp-resilience';
+ * const options: ProtectOptions<{ city: string; lang?: string }> = {
+ *   name: 'get_weather',
+ *   pipeline: createPipeline('weather-api', presets['public-api']),
+ *   annotations: { readOnlyHint: true }, // may be repeated and cached
+ *   cacheInput: ({ city, lang }) => [city.toLowerCase(), lang],
+ *   fallback: ({ city }) => ({ content: [{ type: 'text', text: `No weather of ${city} now.` }] }),
+ * };
+ * ```
+ */
 export interface ProtectOptions<Input, Context = unknown> {
   /** Name of the tool. */
   readonly name: string;
@@ -56,7 +70,20 @@ export interface ProtectOptions<Input, Context = unknown> {
   readonly classifyResult?: (result: ToolResult) => Failure | undefined;
 }
 
-/** What protection reads of a handler's context; everything else is passed on to the handler. */
+/**
+ * What protection reads of a handler's context; everything else is passed on to the handler.
+ *
+ * @example
+ * ```ts
+ * import { createPipeline, type ProtectedContext, protect } from 'mcp-resilience';
+ * const pipeline = createPipeline('billing', { timeout: 5_000 });
+ * const invoice = protect({ name: 'invoice', pipeline }, async (context: ProtectedContext) => {
+ *   const response = await fetch('https://billing.example/1', { signal: context.signal ?? null });
+ *   return { content: [{ type: 'text', text: await response.text() }] };
+ * });
+ * await invoice({ principal: 'tenant-1', signal: AbortSignal.timeout(20_000) });
+ * ```
+ */
 export interface ProtectedContext {
   /** Aborted when the client cancels or disconnects. */
   readonly signal?: AbortSignal;
@@ -72,7 +99,16 @@ export interface ProtectedContext {
 /** Arguments of a handler: its input, unless the tool takes none, and the context of the call. */
 type HandlerArguments = [ProtectedContext] | [unknown, ProtectedContext];
 
-/** What a protected handler answers: its own result, or one that tells of a failure. */
+/**
+ * What a protected handler answers: its own result, or one that tells of a failure.
+ *
+ * @example
+ * ```ts
+ * import { type Failure, META_FAILURE, type Protected, type ToolResult } from 'mcp-resilience';
+ * const secondsToWait = ({ isError, _meta }: Protected<ToolResult>) =>
+ *   isError ? (_meta?.[META_FAILURE] as Failure | undefined)?.retryAfter : 0;
+ * ```
+ */
 export type Protected<Result> = Result & {
   isError?: boolean;
   _meta?: Record<string, unknown>;

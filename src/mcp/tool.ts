@@ -5,13 +5,36 @@
  */
 import type { z } from 'zod';
 
-/** One block of a tool's answer; kinds that nobody knew yet pass through untouched. */
+/**
+ * One block of a tool's answer; kinds that nobody knew yet pass through untouched.
+ *
+ * @example
+ * ```ts
+ * import type { ContentBlock } from 'mcp-resilience';
+ * const textOf = (content: readonly ContentBlock[]) =>
+ *   content.map(({ type, text }) => (type === 'text' ? text : `(${type})`)).join('\n');
+ * ```
+ */
 export interface ContentBlock {
   readonly type: string;
   readonly [key: string]: unknown;
 }
 
-/** Answer of a tool, as the protocol has it (2025-11-25, server/tools, "Tool Result"). */
+/**
+ * Answer of a tool, as the protocol has it (2025-11-25, server/tools, "Tool Result").
+ *
+ * `isError` is false by default. `protect` caches no result with true, and repeats the call only
+ * if `classifyResult` finds a failure in it that passes.
+ *
+ * @example
+ * ```ts
+ * import type { ToolResult } from 'mcp-resilience';
+ * const answer = (city: string, degrees?: number): ToolResult =>
+ *   degrees === undefined
+ *     ? { isError: true, content: [{ type: 'text', text: `There is no city ${city}.` }] }
+ *     : { content: [{ type: 'text', text: `${degrees} °C` }], structuredContent: { degrees } };
+ * ```
+ */
 export interface ToolResult {
   readonly content: readonly ContentBlock[];
   readonly structuredContent?: Readonly<Record<string, unknown>>;
@@ -20,7 +43,17 @@ export interface ToolResult {
   readonly [key: string]: unknown;
 }
 
-/** Hints for the client about what a tool does (2025-11-25, schema, `ToolAnnotations`). */
+/**
+ * Hints for the client about what a tool does (2025-11-25, schema, `ToolAnnotations`).
+ *
+ * @example
+ * ```ts
+ * import type { ToolAnnotations } from 'mcp-resilience';
+ * const search: ToolAnnotations = { readOnlyHint: true }; // may be repeated and cached
+ * const setName: ToolAnnotations = { idempotentHint: true }; // may be repeated, is never cached
+ * const pay: ToolAnnotations = {}; // repeated only where it was surely not executed
+ * ```
+ */
 export interface ToolAnnotations {
   readonly title?: string;
   /** Changes nothing. Such a call may be repeated and cached. Default false. */
@@ -33,7 +66,20 @@ export interface ToolAnnotations {
   readonly openWorldHint?: boolean;
 }
 
-/** What a handler knows of the call it serves. */
+/**
+ * What a handler knows of the call it serves.
+ *
+ * @example
+ * ```ts
+ * import type { ToolContext } from 'mcp-resilience';
+ * const download = async (urls: readonly string[], context: ToolContext) => {
+ *   for (const [index, url] of urls.entries()) {
+ *     await fetch(url, { signal: context.signal });
+ *     context.progress(index + 1, urls.length); // renews the attempt's time limit
+ *   }
+ * };
+ * ```
+ */
 export interface ToolContext {
   /** Aborted when the client cancels or disconnects, an attempt times out or the deadline passes. */
   readonly signal: AbortSignal;
@@ -47,7 +93,16 @@ export interface ToolContext {
   progress(progress: number, total?: number, message?: string): void;
 }
 
-/** A tool: what it is called, what it takes and gives, and what it does. */
+/**
+ * A tool: what it is called, what it takes and gives, and what it does.
+ *
+ * @example
+ * ```ts
+ * import { type Pipeline, protectTool, type Tool } from 'mcp-resilience';
+ * const protectAll = (tools: readonly Tool[], pipeline: Pipeline): Tool[] =>
+ *   tools.map((tool) => protectTool(tool, { pipeline }));
+ * ```
+ */
 export interface Tool<Input extends z.ZodType = z.ZodType, Output extends z.ZodType = z.ZodType> {
   readonly name: string;
   readonly title?: string;

@@ -8,7 +8,19 @@ import type { Clock, Timer } from './clock.ts';
 import { Deadline, runWithDeadline } from './deadline.ts';
 import type { Expirable, ExpiryQueue } from './timeout.ts';
 
-/** What the protected work is told about the call it is part of. */
+/**
+ * What the protected work is told about the call it is part of.
+ *
+ * @example
+ * ```ts
+ * import { type CallContext, createPipeline, presets } from 'mcp-resilience';
+ * const readInvoice = ({ signal, attempt, deadline }: CallContext) => {
+ *   console.error(`attempt ${attempt}, ${deadline.remaining()} ms left`);
+ *   return fetch('https://billing.example/1', { signal });
+ * };
+ * await createPipeline('billing', presets.internal).execute(readInvoice);
+ * ```
+ */
 export interface CallContext {
   /**
    * Aborted when the caller cancels, the attempt times out, the deadline passes, or another
@@ -23,7 +35,21 @@ export interface CallContext {
   renew(): void;
 }
 
-/** The protected work. */
+/**
+ * The protected work: called once for each attempt. It fails when it throws or rejects, with
+ * anything that `classify` knows, a `Response` among them.
+ *
+ * @example
+ * ```ts
+ * import { createPipeline, presets, type Work } from 'mcp-resilience';
+ * const readInvoice = (id: string): Work<string> => async ({ signal }) => {
+ *   const response = await fetch(`https://billing.example/${id}`, { signal });
+ *   if (!response.ok) throw response;
+ *   return response.text();
+ * };
+ * const invoice = await createPipeline('billing', presets.internal).execute(readInvoice('7'));
+ * ```
+ */
 export type Work<T> = (context: CallContext) => T | PromiseLike<T>;
 
 /** What an attempt needs of the call it belongs to. */

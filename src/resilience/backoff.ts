@@ -12,10 +12,26 @@ import { type Random, systemRandom } from './clock.ts';
  * - `equal`: anywhere in [wait / 2, wait]
  * - `decorrelated`: anywhere in [base, 3 x the previous wait]
  * - `none`: exactly the wait
+ *
+ * @example
+ * ```ts
+ * import { createPipeline, type Jitter } from 'mcp-resilience';
+ * const jitter: Jitter = 'decorrelated';
+ * const billing = createPipeline('billing', { retry: { baseDelay: 200, jitter } });
+ * ```
  */
 export type Jitter = 'none' | 'full' | 'equal' | 'decorrelated';
 
-/** Settings of `backoffDelay`, all resolved. */
+/**
+ * Settings of `backoffDelay`, all resolved.
+ *
+ * @example
+ * ```ts
+ * import { type Backoff, backoffDelay } from 'mcp-resilience';
+ * const settings: Backoff = { baseDelay: 100, maxDelay: 500, factor: 3, jitter: 'none' };
+ * [1, 2, 3].map((attempt) => backoffDelay(settings, attempt)); // [100, 300, 500]
+ * ```
+ */
 export interface Backoff {
   /** Milliseconds before the second attempt. */
   readonly baseDelay: number;

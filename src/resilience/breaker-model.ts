@@ -3,22 +3,74 @@
  * What a circuit breaker can be, take, tell and leave behind.
  */
 
-/** `isolated` is set by hand and left by hand. */
+/**
+ * What a breaker does with calls: `closed` lets them through, `open` refuses them, `half-open`
+ * lets a few through as probes. `isolated` refuses too; it is set by hand and left by hand.
+ *
+ * @example
+ * ```ts
+ * import { type BreakerState, CircuitBreaker } from 'mcp-resilience';
+ * const lamps = { closed: 'green', 'half-open': 'yellow', open: 'red', isolated: 'grey' };
+ * const lampOf = (state: BreakerState) => lamps[state];
+ * lampOf(new CircuitBreaker('billing').state); // 'green'
+ * ```
+ */
 export type BreakerState = 'closed' | 'open' | 'half-open' | 'isolated';
 
-/** How a call ended, for the breaker: `ignored` decides nothing. */
+/**
+ * How a call ended, for the breaker: `ignored` decides nothing.
+ *
+ * @example
+ * ```ts
+ * import { type BreakerOutcome, classify } from 'mcp-resilience';
+ * const outcomeOf = (error: unknown): BreakerOutcome =>
+ *   classify(error).weight === 'infrastructure' ? 'failure' : 'ignored';
+ * outcomeOf(new Response(null, { status: 404 })); // 'ignored'
+ * ```
+ */
 export type BreakerOutcome = 'success' | 'failure' | 'ignored';
 
-/** Right to make one call, or, while closed, any number of them. Opaque. */
+/**
+ * Right to make one call, or, while closed, any number of them. Opaque.
+ *
+ * @example
+ * ```ts
+ * import { type BreakerPermit, CircuitBreaker } from 'mcp-resilience';
+ * const breaker = new CircuitBreaker('billing');
+ * const permit: BreakerPermit | undefined = breaker.tryAcquire();
+ * if (permit === undefined) throw breaker.refuse();
+ * breaker.settle(permit, 'success'); // once, when the call has ended
+ * ```
+ */
 export interface BreakerPermit {
   /** Milliseconds of the clock at which a probe's permit is taken back; none while closed. */
   readonly leaseUntil: number;
 }
 
-/** What `on` can listen to. `rejected` is told for every refusal. */
+/**
+ * What `on` can listen to. `rejected` is told for every refusal.
+ *
+ * @example
+ * ```ts
+ * import { type BreakerEvent, CircuitBreaker } from 'mcp-resilience';
+ * const events: readonly BreakerEvent[] = ['open', 'closed'];
+ * const breaker = new CircuitBreaker('billing');
+ * for (const event of events) breaker.on(event, ({ name }) => console.error(`${name}: ${event}`));
+ * ```
+ */
 export type BreakerEvent = 'open' | 'half-open' | 'closed' | 'isolated' | 'rejected';
 
-/** What `toJSON` gives, `restore` takes and health checks show. */
+/**
+ * What `toJSON` gives, `restore` takes and health checks show.
+ *
+ * @example
+ * ```ts
+ * import { type BreakerSnapshot, CircuitBreaker } from 'mcp-resilience';
+ * const kept = JSON.stringify(new CircuitBreaker('billing'));
+ * const snapshot = JSON.parse(kept) as BreakerSnapshot; // in the next process
+ * new CircuitBreaker('billing').restore(snapshot);
+ * ```
+ */
 export interface BreakerSnapshot {
   readonly name: string;
   readonly state: BreakerState;

@@ -86,11 +86,15 @@ export class Bulkhead implements Observed {
     this.#adaptive =
       typeof given === 'object' ? new AdaptiveLimit(given, 'bulkhead.limit') : undefined;
     const limit = this.#adaptive?.limit ?? (given as number);
-    const resolved = resolve<BulkheadSettings>(bulkheadRules, { ...settings, limit }, 'bulkhead');
+    const { queue, maxWait } = resolve(
+      bulkheadRules,
+      { ...settings, limit },
+      'bulkhead',
+    ) as Required<BulkheadSettings>;
     this.name = name;
     this.#clock = env.clock ?? systemClock;
-    this.#maxQueue = resolved.queue ?? 0;
-    this.#maxWait = resolved.maxWait ?? Number.POSITIVE_INFINITY;
+    this.#maxQueue = queue;
+    this.#maxWait = maxWait;
     this.#decisions = new Decisions('bulkheadDecisions', name);
     this.#owner = {
       cancelled: () => this.#decisions.count('cancelled'),

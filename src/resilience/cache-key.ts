@@ -4,7 +4,16 @@
  */
 import { hash } from 'node:crypto';
 
-/** What a cached answer depends on. */
+/**
+ * What a cached answer depends on.
+ *
+ * @example
+ * ```ts
+ * import { type CacheKeyParts, cacheKey } from 'mcp-resilience';
+ * const invoice: CacheKeyParts = { dependency: 'billing', operation: 'invoice', args: { id: 7 } };
+ * cacheKey(invoice) === cacheKey({ ...invoice, principal: 'tenant-1' }); // false
+ * ```
+ */
 export interface CacheKeyParts {
   /** The upstream: answers never cross from one to another. */
   readonly dependency: string;

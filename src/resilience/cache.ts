@@ -10,7 +10,17 @@ import { resolve } from './settings.ts';
 
 export { type CacheKeyParts, cacheKey } from './cache-key.ts';
 
-/** An answer from the cache, with its age. */
+/**
+ * An answer from the cache, with its age.
+ *
+ * @example
+ * ```ts
+ * import { type CacheHit, ResultCache } from 'mcp-resilience';
+ * const cache = new ResultCache<string>({ ttl: 60_000, staleIfError: 3_600_000 });
+ * const hit: CacheHit<string> | undefined = cache.get('today');
+ * if (hit?.state === 'expired') console.error(`${hit.value}, ${hit.age / 1_000} s ago`);
+ * ```
+ */
 export interface CacheHit<T> {
   readonly value: T;
   /** Milliseconds since it was put in. */
@@ -24,7 +34,18 @@ export interface CacheHit<T> {
   readonly cachedUntil: number;
 }
 
-/** What a cache has done so far. */
+/**
+ * What a cache has done so far.
+ *
+ * @example
+ * ```ts
+ * import { type CacheStats, createPipeline } from 'mcp-resilience';
+ * const hitRatio = ({ hits, stale, misses }: CacheStats) =>
+ *   (hits + stale) / Math.max(1, hits + stale + misses);
+ * const { cache } = createPipeline('weather-api', { cache: { ttl: 60_000 } });
+ * if (cache) hitRatio(cache.stats()); // 0
+ * ```
+ */
 export interface CacheStats {
   /** Look-ups that found a fresh answer. */
   readonly hits: number;

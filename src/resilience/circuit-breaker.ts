@@ -144,7 +144,7 @@ export class CircuitBreaker {
   ): void {
     const inner = this.#inner;
     const now = this.timed ? this.#clock.now() : 0;
-    const slow = outcome !== 'ignored' && now - started >= this.#slowFrom;
+    const slow = now - started >= this.#slowFrom;
     this.#reporter.count(outcome === 'success' && slow ? 'slow' : outcome);
     if (inner.state === 'closed') {
       if (permit === inner.permit && outcome !== 'ignored') this.#record(outcome, slow, now);

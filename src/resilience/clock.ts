@@ -5,7 +5,16 @@
  * is stepped back by NTP must not keep a breaker open for an hour.
  */
 
-/** A pending timer. Cancelling one that has fired, or cancelling twice, does nothing. */
+/**
+ * A pending timer. Cancelling one that has fired, or cancelling twice, does nothing.
+ *
+ * @example
+ * ```ts
+ * import { systemClock, type Timer } from 'mcp-resilience';
+ * const timer: Timer = systemClock.setTimer(5_000, () => console.error('5 s are over'));
+ * timer.cancel();
+ * ```
+ */
 export interface Timer {
   cancel(): void;
 }
@@ -35,7 +44,16 @@ export interface Clock {
   setTimer(delay: number, callback: () => void, keepAlive?: boolean): Timer;
 }
 
-/** Source of randomness: a number in [0, 1), as `Math.random`. */
+/**
+ * Source of randomness: a number in [0, 1). Default `Math.random`.
+ *
+ * @example
+ * ```ts
+ * import { createPipeline, type Random } from 'mcp-resilience';
+ * const middle: Random = () => 0.5; // a test waits for half of each backoff
+ * const billing = createPipeline('billing', { retry: {} }, { random: middle });
+ * ```
+ */
 export type Random = () => number;
 
 /** The random source of the process. */

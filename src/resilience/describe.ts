@@ -52,7 +52,16 @@ const choose = (
   local: string | undefined,
 ): string | undefined => (given === undefined || given === usual ? local : given);
 
-/** How `describe` speaks. */
+/**
+ * How `describe` speaks.
+ *
+ * @example
+ * ```ts
+ * import { createFailure, type DescribeOptions, describe } from 'mcp-resilience';
+ * const options: DescribeOptions = { lang: 'zh' };
+ * describe(createFailure('UPSTREAM_UNAVAILABLE'), options);
+ * ```
+ */
 export interface DescribeOptions {
   /** Default: what `MCP_RESILIENCE_LANG` says, otherwise `en`. */
   readonly lang?: Language | undefined;

@@ -70,7 +70,18 @@ export const failureCodes: readonly FailureCode[] = Object.freeze(
 export const isFailureCode = (code: string): code is FailureCode =>
   Object.hasOwn(failureProfiles, code);
 
-/** What a failure may say beyond its code. Undefined means "as the code's profile says". */
+/**
+ * What a failure may say beyond its code. Undefined means "as the code's profile says".
+ *
+ * `retryAfter` is in seconds.
+ *
+ * @example
+ * ```ts
+ * import { createFailure, type FailureDetails } from 'mcp-resilience';
+ * const details: FailureDetails = { message: 'The quota is used up.', retryAfter: 1_800 };
+ * createFailure('RATE_LIMITED', details).retryable; // true, as the code says
+ * ```
+ */
 export type FailureDetails = {
   readonly [K in keyof Omit<Failure, 'code'>]?: Failure[K] | undefined;
 };

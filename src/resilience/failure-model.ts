@@ -4,10 +4,30 @@
  * `failure.ts`; they stand apart so that the recognisers need not import `classify`.
  */
 
-/** Whether the condition passes by itself, never does, or has a lesser answer to offer. */
+/**
+ * Whether the condition passes by itself, never does, or has a lesser answer to offer.
+ *
+ * @example
+ * ```ts
+ * import { classify, type FailureSeverity } from 'mcp-resilience';
+ * const levels = { transient: 'warn', degradable: 'warn', permanent: 'error' } as const;
+ * const levelOf = (severity: FailureSeverity) => levels[severity];
+ * levelOf(classify(new Response(null, { status: 401 })).severity); // 'error'
+ * ```
+ */
 export type FailureSeverity = 'transient' | 'permanent' | 'degradable';
 
-/** Where it came from. */
+/**
+ * Where it came from.
+ *
+ * @example
+ * ```ts
+ * import { classify, type FailureSource } from 'mcp-resilience';
+ * const outside: readonly FailureSource[] = ['network', 'upstream', 'timeout'];
+ * const isOutside = (error: unknown) => outside.includes(classify(error).source);
+ * isOutside(new Response(null, { status: 503 })); // true
+ * ```
+ */
 export type FailureSource =
   | 'network'
   | 'upstream'
@@ -21,6 +41,14 @@ export type FailureSource =
 /**
  * What the policies conclude: `infrastructure` feeds the breaker and may be retried,
  * `throttled` waits and does not feed the breaker, `caller` does neither.
+ *
+ * @example
+ * ```ts
+ * import { classify, type FailureWeight } from 'mcp-resilience';
+ * const weightOf = (status: number): FailureWeight =>
+ *   classify(new Response(null, { status })).weight;
+ * [503, 429, 404].map(weightOf); // ['infrastructure', 'throttled', 'caller']
+ * ```
  */
 export type FailureWeight = 'infrastructure' | 'throttled' | 'caller';
 
@@ -28,10 +56,26 @@ export type FailureWeight = 'infrastructure' | 'throttled' | 'caller';
  * How far the request got, which decides whether it may be repeated when the work is not
  * idempotent: `not_sent` (it never left) and `refused` (the peer said that it did not process
  * it) may, `answered` and `lost` (no answer to what may have been executed) may not.
+ *
+ * @example
+ * ```ts
+ * import { classify, type Delivery } from 'mcp-resilience';
+ * const notExecuted: readonly Delivery[] = ['not_sent', 'refused'];
+ * const mayRepeat = (error: unknown) => notExecuted.includes(classify(error).delivery);
+ * ```
  */
 export type Delivery = 'not_sent' | 'refused' | 'answered' | 'lost';
 
-/** Every code that `classify` and the policies give. */
+/**
+ * Every code that `classify` and the policies give.
+ *
+ * @example
+ * ```ts
+ * import { classify, type FailureCode } from 'mcp-resilience';
+ * const forPeople: ReadonlySet<string> = new Set<FailureCode>(['AUTH_FAILED', 'TLS_FAILURE']);
+ * const needsPeople = (error: unknown) => forPeople.has(classify(error).code);
+ * ```
+ */
 export type FailureCode =
   // the network
   | 'CONNECTION_REFUSED'
@@ -66,6 +110,14 @@ export type FailureCode =
 
 /**
  * What went wrong, for a program, an operator and a model to act on.
+ *
+ * @example
+ * ```ts
+ * import { classify, type Failure } from 'mcp-resilience';
+ * const waitOf = ({ retryable, retryAfter = 1 }: Failure) =>
+ *   retryable ? retryAfter * 1_000 : undefined; // seconds to milliseconds
+ * waitOf(classify(new Response(null, { status: 429, headers: { 'retry-after': '7' } }))); // 7000
+ * ```
  */
 export interface Failure {
   /** Stable, machine-readable. A classifier of the user's may add codes of its own. */
@@ -118,5 +170,15 @@ export class ResilienceError extends Error {
 /**
  * Puts the user's knowledge in front of `classify`: returns a failure, or undefined for "the
  * built-in one shall decide".
+ *
+ * @example
+ * ```ts
+ * import { type Classifier, createFailure, createPipeline } from 'mcp-resilience';
+ * const classifier: Classifier = (error) =>
+ *   error instanceof Error && error.message === 'quota used up'
+ *     ? createFailure('RATE_LIMITED', { retryAfter: 60 })
+ *     : undefined;
+ * const billing = createPipeline('billing', { retry: {} }, { classifier });
+ * ```
  */
 export type Classifier = (error: unknown) => Failure | undefined;

@@ -39,7 +39,16 @@ export {
 export { throttledResult } from './failure-rpc.ts';
 export { FAILURE_KEY } from './revive.ts';
 
-/** How `classify` decides. */
+/**
+ * How `classify` decides.
+ *
+ * @example
+ * ```ts
+ * import { classify, type ClassifyOptions, throttledResult } from 'mcp-resilience';
+ * const options: ClassifyOptions = { classifier: throttledResult };
+ * classify({ type: 'error', message: 'throttled, retry after 5 s' }, options).retryAfter; // 5
+ * ```
+ */
 export interface ClassifyOptions {
   /** Asked first. One that throws, or returns what has no code, is passed over. */
   readonly classifier?: Classifier | undefined;

@@ -27,7 +27,20 @@ import { mayRepeat, Retry } from './retry.ts';
 import { RetryBudget } from './retry-budget.ts';
 import { ExpiryQueue } from './timeout.ts';
 
-/** What can be injected and added in code; the settings themselves are plain data. */
+/**
+ * What can be injected and added in code; the settings themselves are plain data.
+ *
+ * @example
+ * ```ts
+ * import { classify, createPipeline, type PipelineOptions, presets } from 'mcp-resilience';
+ * const options: PipelineOptions = {
+ *   classifyResult: (result) =>
+ *     result instanceof Response && !result.ok ? classify(result) : undefined,
+ * };
+ * const billing = createPipeline('billing', presets.internal, options);
+ * await billing.execute(({ signal }) => fetch('https://billing.example/1', { signal }));
+ * ```
+ */
 export interface PipelineOptions {
   /** Default: the process's monotonic clock. */
   readonly clock?: Clock;
@@ -43,7 +56,21 @@ export interface PipelineOptions {
   readonly classifyResult?: (result: unknown) => Failure | undefined;
 }
 
-/** What can differ from call to call. */
+/**
+ * What can differ from call to call.
+ *
+ * @example
+ * ```ts
+ * import { type CallOptions, createPipeline, Deadline, presets } from 'mcp-resilience';
+ * const options: CallOptions<string> = {
+ *   deadline: Deadline.after(5_000),
+ *   idempotent: false,
+ *   priority: 'background',
+ *   fallback: () => 'nobody knows',
+ * };
+ * await createPipeline('oracle', presets.internal).execute(() => 'yes', options);
+ * ```
+ */
 export interface CallOptions<T> {
   /** Cancels the call: it rejects at once with the signal's reason and counts as cancelled. */
   readonly signal?: AbortSignal;

@@ -28,7 +28,18 @@ import type { Retry } from './retry.ts';
 import { resolve } from './settings.ts';
 import { SingleFlight } from './single-flight.ts';
 
-/** How a call ended, with everything an honest answer must say about it. */
+/**
+ * How a call ended, with everything an honest answer must say about it.
+ *
+ * @example
+ * ```ts
+ * import { createPipeline, type Outcome, presets } from 'mcp-resilience';
+ * const say = (outcome: Outcome<string>) =>
+ *   outcome.ok ? `${outcome.value} (${outcome.source})` : outcome.failure.message;
+ * const oracle = createPipeline('oracle', presets.internal);
+ * say(await oracle.outcome(() => 'yes')); // 'yes (call)'
+ * ```
+ */
 export type Outcome<T> =
   | {
       readonly ok: true;
@@ -58,8 +69,8 @@ export type Outcome<T> =
  *
  * @example
  * ```ts
- * import { createPipeline, presets } from 'mcp-resilience';
- * const billing = createPipeline('billing', presets.internal);
+ * import { createPipeline, type Pipeline, presets } from 'mcp-resilience';
+ * const billing: Pipeline = createPipeline('billing', presets.internal);
  * const invoice = await billing.execute(({ signal }) => fetch('https://billing.example/1', { signal }));
  * ```
  */

@@ -8,10 +8,30 @@ import type { Jitter } from './backoff.ts';
 import type { RetryBudgetSettings } from './retry-budget.ts';
 import { count, DAY, ms, orGroup, type Rules, ratio, required } from './settings.ts';
 
-/** Who waits for the answer: under pressure background work is shed first. */
+/**
+ * Who waits for the answer: under pressure background work is shed first. Default `interactive`.
+ *
+ * @example
+ * ```ts
+ * import { type CallContext, createPipeline, type Priority } from 'mcp-resilience';
+ * const priority: Priority = 'background';
+ * const search = createPipeline('search', { bulkhead: { limit: 10, queue: 20 } });
+ * const index = ({ signal }: CallContext) => fetch('https://search.example/all', { signal });
+ * await search.execute(index, { priority });
+ * ```
+ */
 export type Priority = 'interactive' | 'background';
 
-/** Most calls in a period, per key. Token bucket: refilled by elapsed time, not by a timer. */
+/**
+ * Most calls in a period, per key. Token bucket: refilled by elapsed time, not by a timer.
+ *
+ * @example
+ * ```ts
+ * import { createPipeline, type RateLimitSettings } from 'mcp-resilience';
+ * const rateLimit: RateLimitSettings = { limit: 10, interval: 60_000, maxWait: 2_000 };
+ * const weather = createPipeline('weather-api', { rateLimit }); // 10 a minute, waits up to 2 s
+ * ```
+ */
 export interface RateLimitSettings {
   /** Calls allowed per `interval`, 1 to 1 000 000. */
   readonly limit: number;
@@ -25,7 +45,16 @@ export interface RateLimitSettings {
   readonly maxKeys?: number;
 }
 
-/** Bounds and temper of a limit that is found out from measured latency. */
+/**
+ * Bounds and temper of a limit that is found out from measured latency.
+ *
+ * @example
+ * ```ts
+ * import { type AdaptiveLimitSettings, createPipeline } from 'mcp-resilience';
+ * const limit: AdaptiveLimitSettings = { min: 2, max: 50, tolerance: 2 };
+ * const search = createPipeline('search', { bulkhead: { limit, queue: 100 } });
+ * ```
+ */
 export interface AdaptiveLimitSettings {
   /** Never fewer than this, 1 to 100 000. Default 1. */
   readonly min?: number;
@@ -37,7 +66,16 @@ export interface AdaptiveLimitSettings {
   readonly tolerance?: number;
 }
 
-/** Most calls at one time. */
+/**
+ * Most calls at one time.
+ *
+ * @example
+ * ```ts
+ * import { type BulkheadSettings, createPipeline } from 'mcp-resilience';
+ * const bulkhead: BulkheadSettings = { limit: 4, queue: 20, maxWait: 1_000 };
+ * const search = createPipeline('search', { bulkhead }); // 4 run, 20 wait for up to 1 s
+ * ```
+ */
 export interface BulkheadSettings {
   /** Calls that may run at the same time, 1 to 100 000; or bounds, between which it adapts. */
   readonly limit: number | AdaptiveLimitSettings;
@@ -47,7 +85,16 @@ export interface BulkheadSettings {
   readonly maxWait?: number;
 }
 
-/** When to stop calling what keeps failing. */
+/**
+ * When to stop calling what keeps failing.
+ *
+ * @example
+ * ```ts
+ * import { type BreakerSettings, createPipeline } from 'mcp-resilience';
+ * const breaker: BreakerSettings = { window: 'time', duration: 60_000, failureRate: 0.3 };
+ * const billing = createPipeline('billing', { breaker }); // opens at 30 % failures in a minute
+ * ```
+ */
 export interface BreakerSettings {
   /** What is looked at: failures in a row, the last calls, or the last while. Default `consecutive`. */
   readonly window?: 'consecutive' | 'count' | 'time';
@@ -81,7 +128,16 @@ export interface BreakerSettings {
   readonly scope?: 'call' | 'attempt';
 }
 
-/** When and how to try again. */
+/**
+ * When and how to try again.
+ *
+ * @example
+ * ```ts
+ * import { createPipeline, type RetrySettings } from 'mcp-resilience';
+ * const retry: RetrySettings = { maxRetries: 3, baseDelay: 200, maxDelay: 5_000 };
+ * const billing = createPipeline('billing', { retry }); // waits up to 200, 400 and 800 ms
+ * ```
+ */
 export interface RetrySettings {
   /** Attempts beyond the first, 0 to 10. Default 2. */
   readonly maxRetries?: number;
@@ -99,7 +155,16 @@ export interface RetrySettings {
   readonly budget?: RetryBudgetSettings | false;
 }
 
-/** When to send a second request before the first has failed. */
+/**
+ * When to send a second request before the first has failed.
+ *
+ * @example
+ * ```ts
+ * import { createPipeline, type HedgeSettings } from 'mcp-resilience';
+ * const hedge: HedgeSettings = { quantile: 0.95, delay: 1_000 };
+ * const search = createPipeline('search', { hedge }); // the slowest 5 % get a second request
+ * ```
+ */
 export interface HedgeSettings {
   /** Milliseconds before the hedge, and before each further one. Used until `quantile` has data. Default 2 000. */
   readonly delay?: number;
@@ -109,7 +174,16 @@ export interface HedgeSettings {
   readonly maxHedges?: number;
 }
 
-/** Answers kept for a while (RFC 5861 for the two stale times). */
+/**
+ * Answers kept for a while (RFC 5861 for the two stale times).
+ *
+ * @example
+ * ```ts
+ * import { type CacheSettings, createPipeline } from 'mcp-resilience';
+ * const cache: CacheSettings = { ttl: 60_000, staleIfError: 3_600_000 };
+ * const weather = createPipeline('weather-api', { cache }); // an hour longer if calls fail
+ * ```
+ */
 export interface CacheSettings {
   /** Milliseconds for which an answer is fresh. */
   readonly ttl: number;

@@ -6,7 +6,17 @@
  */
 import type { PolicySettings } from './policy.ts';
 
-/** Names of the presets. */
+/**
+ * Names of the presets: the kinds of dependency.
+ *
+ * @example
+ * ```ts
+ * import { createPipeline, type PresetName, presets } from 'mcp-resilience';
+ * const pipelineFor = (dependency: string, kind: PresetName) =>
+ *   createPipeline(dependency, presets[kind]);
+ * const orders = pipelineFor('orders', 'database');
+ * ```
+ */
 export type PresetName = 'public-api' | 'paid-api' | 'internal' | 'database' | 'filesystem';
 
 const MINUTE = 60_000;

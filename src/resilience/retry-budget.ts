@@ -6,7 +6,16 @@
 import { budgetRules } from './policy.ts';
 import { resolve } from './settings.ts';
 
-/** Settings of a retry budget. */
+/**
+ * Settings of a retry budget.
+ *
+ * @example
+ * ```ts
+ * import { createPipeline, type RetryBudgetSettings } from 'mcp-resilience';
+ * const budget: RetryBudgetSettings = { ratio: 0.1, floor: 5, interval: 30_000 };
+ * const billing = createPipeline('billing', { retry: { maxRetries: 3, budget } });
+ * ```
+ */
 export interface RetryBudgetSettings {
   /** Extra attempts allowed per call made, 0 to 10. Default 0.2, as Finagle and Envoy. */
   readonly ratio?: number;

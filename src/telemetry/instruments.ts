@@ -54,6 +54,8 @@ const dropped = new FinalizationRegistry((reference: WeakRef<Observed>) => {
 
 /** Has `source` report at each collection, until the returned function is called. */
 export const observeMetrics = (source: Observed): (() => void) => {
+  // Makes them, if an SDK is there: an idle breaker is to be seen before its first call.
+  instruments();
   const reference = new WeakRef(source);
   observed.add(reference);
   dropped.register(source, reference);

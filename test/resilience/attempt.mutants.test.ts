@@ -340,6 +340,14 @@ describe('failure windows', () => {
     window.record(true, false, 1_950);
     expect(window.counts(1_950)).toEqual({ calls: 1, failures: 1, slow: 0 });
     expect(window.counts(1e9)).toEqual({ calls: 0, failures: 0, slow: 0 });
+    // What was forgotten by hand is not forgotten again when its time comes.
+    const cleared = new TimeWindow(1_000, thresholds);
+    cleared.record(false, false, 0);
+    cleared.record(true, true, 500);
+    cleared.reset();
+    for (const at of [600, 1_400, 1_500, 1_600]) {
+      expect(cleared.counts(at)).toEqual({ calls: 0, failures: 0, slow: 0 });
+    }
   });
 
   test('are made as the settings ask', () => {

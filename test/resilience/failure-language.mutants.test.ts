@@ -160,7 +160,8 @@ describe('defects', () => {
   test.each([TypeError, RangeError, ReferenceError, SyntaxError, EvalError, URIError])(
     'a subclass of %o',
     (type) => {
-      const error = Object.assign(new type('oh'), { name: 'Mine' });
+      class Other extends type {}
+      const error = Object.assign(new Other('oh'), { name: 'Mine' });
       expect(classify(error)).toMatchObject({
         code: 'INTERNAL_ERROR',
         message: 'The tool has a defect (Mine): oh.',

@@ -142,7 +142,10 @@ describe('the phase of the call', () => {
     for (const code of ['EACCES', 'EPERM']) {
       expect(of(code, { syscall })).toMatchObject({ code: 'CONNECTION_REFUSED', retryable: false });
     }
-    expect(of('ECONNRESET', { syscall }).delivery).toBe('not_sent');
+    expect(of('ECONNRESET', { syscall })).toMatchObject({
+      code: 'CONNECTION_RESET',
+      delivery: 'not_sent',
+    });
     expect(of('EACCES', { syscall: 'open' }).code).toBe('AUTH_FAILED');
   });
 

@@ -50,6 +50,11 @@ describe('an error of JSON-RPC', () => {
     expect(of(-32_603, 'MCP error -32603: MCP error -32603: no disk').message).toBe(
       'The upstream answered with error -32603: no disk.',
     );
+    expect(of(7, 'MCP error 7: no disk').message).toBe(
+      'The upstream answered with error 7: no disk.',
+    );
+    expect(of(-32_800, 'no more').message).toBe('The call was cancelled by its caller.');
+    expect(of(-32_001, 'TimeoutError').message).toBe('The call took longer than it may.');
     expect(of(-32_603, 'no MCP error -32603: disk').message).toBe(
       'The upstream answered with error -32603: no MCP error -32603: disk.',
     );
@@ -64,6 +69,7 @@ describe('an error of JSON-RPC', () => {
   test.each([
     ['Request timed out', 'UPSTREAM_TIMEOUT'],
     ['Timeout', 'UPSTREAM_TIMEOUT'],
+    ['timedout', 'UPSTREAM_TIMEOUT'],
     ['time-out', 'UPSTREAM_TIMEOUT'],
     ['timed-out', 'UPSTREAM_TIMEOUT'],
     ['TimeoutError: The operation was aborted due to timeout', 'TIMEOUT'],
@@ -228,6 +234,8 @@ describe('throttledResult', () => {
     expect(throttledResult({ structuredContent: payload })?.code).toBe('RATE_LIMITED');
     expect(throttledResult({ structuredContent: { ...payload, type: 'ok' } })).toBeUndefined();
     expect(throttledResult({ ...payload, type: 'ok' })).toBeUndefined();
+    const parts = { ...payload, message: 'too many', error: 'requests' };
+    expect(throttledResult(parts)?.code).toBe('RATE_LIMITED');
     expect(throttledResult({ type: 'error', message: 'no such city' })).toBeUndefined();
   });
 });

@@ -211,6 +211,8 @@ describe('a classifier of the user’s', () => {
       expect(own({ code: 'MINE', retryAfter })).not.toHaveProperty('retryAfter');
     }
     expect(own({ code: 'MINE' })).not.toHaveProperty('cause');
+    const tls = { code: 'TLS_FAILURE', severity: 'transient', retryable: true };
+    expect(own(tls).retryable).toBe(true);
   });
 
   test('has to give a code that looks like one', () => {

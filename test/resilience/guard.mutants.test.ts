@@ -1,4 +1,4 @@
-import { diag, trace } from '@opentelemetry/api';
+import { diag, logs, trace } from '@opentelemetry/api';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { CallContext } from '../../src/resilience/attempt.ts';
 import { Deadline, runWithDeadline } from '../../src/resilience/deadline.ts';
@@ -201,6 +201,29 @@ describe('breaker and retry', () => {
     expect(pipeline.breaker?.state).toBe('open');
   });
 
+  test('a caller that left hears its own reason, whatever the work made of it', async () => {
+    const { clock, pipeline } = setUp({ breaker: { threshold: 1 } });
+    const abort = new AbortController();
+    const outcome = await pipeline.outcome(
+      () => {
+        abort.abort('gone');
+        throw reset();
+      },
+      { signal: abort.signal },
+    );
+    expect(outcome).toMatchObject({ ok: false, error: 'gone', failure: { code: 'CANCELLED' } });
+    expect([pipeline.breaker?.state, clock.pendingTimers]).toEqual(['closed', 0]);
+  });
+
+  test('without a budget nothing keeps a hedge back', async () => {
+    const { clock, pipeline } = setUp({ hedge: { delay: 10 }, retry: { budget: false } });
+    for (let i = 0; i < 10; i++) {
+      const outcome = pipeline.outcome(({ attempt }) => (attempt === 1 ? never() : 'hedged'));
+      await clock.advance(10);
+      expect(await outcome).toMatchObject({ value: 'hedged', attempts: 2 });
+    }
+  });
+
   test('an answer that got lost is told with what happened and its cause', async () => {
     const { pipeline } = setUp({});
     const error = reset();
@@ -300,6 +323,81 @@ describe('what it reports', () => {
     void hedged.pipeline.outcome(never);
     await hedged.clock.advance(100);
     expect(await counts('resilience.hedges')).toEqual({ budget_exhausted: 1 });
+  });
+
+  test('a retry that is hedged counts as one retry and one hedge', async () => {
+    const { clock, pipeline } = setUp({
+      hedge: { delay: 10 },
+      retry: { maxRetries: 1, baseDelay: 1 },
+    });
+    const outcome = pipeline.outcome(({ attempt }) =>
+      attempt === 1 ? lost() : attempt === 2 ? never() : 'up',
+    );
+    await clock.advance(100);
+    expect(await outcome).toMatchObject({ value: 'up', attempts: 3 });
+    expect(await counts('resilience.hedges')).toEqual({ won: 1 });
+    // The second attempt was a retry; it has neither succeeded nor failed.
+    expect(await counts('resilience.retry.attempts')).toEqual({});
+
+    const plain = setUp({ hedge: { delay: 10 }, retry: { maxRetries: 1, baseDelay: 1 } });
+    const second = plain.pipeline.outcome(({ attempt }) => (attempt === 1 ? lost() : 'up'));
+    await plain.clock.advance(100);
+    expect(await second).toMatchObject({ value: 'up', attempts: 2 });
+    expect(await counts('resilience.retry.attempts')).toEqual({ success: 1 });
+  });
+
+  test('the wait before a retry in seconds, and each event with its severity', async () => {
+    const told: unknown[] = [];
+    logs.disable();
+    logs.setGlobalLoggerProvider({
+      getLogger: () => ({
+        enabled: () => true,
+        emit: ({ eventName, severityText, attributes }) =>
+          void told.push([eventName, severityText, attributes?.['resilience.delay']]),
+      }),
+    });
+    const { clock, pipeline } = setUp({
+      timeout: 100,
+      retry: { maxRetries: 1, baseDelay: 1_500, jitter: 'none' },
+    });
+    const outcome = pipeline.outcome(never);
+    await clock.advance(5_000);
+    await outcome;
+    expect(told).toEqual([
+      ['resilience.timeout.exceeded', 'WARN', undefined],
+      ['resilience.retry.scheduled', 'INFO', 1.5],
+      ['resilience.timeout.exceeded', 'WARN', undefined],
+    ]);
+  });
+
+  test('attempts by their outcome, where the breaker counts them', async () => {
+    const { clock, pipeline } = setUp({
+      breaker: { threshold: 2, scope: 'attempt' },
+      hedge: { delay: 10 },
+    });
+    await pipeline.execute(() => 'up');
+    await pipeline.outcome(() => Promise.reject({ status: 404 }));
+    await pipeline.outcome(lost);
+    // The loser of a race has not failed, and neither has what its caller gave up.
+    const race = pipeline.outcome(({ attempt, signal }) =>
+      attempt === 2
+        ? 'up'
+        : new Promise((_, reject) => signal.addEventListener('abort', () => reject(reset()))),
+    );
+    await clock.advance(10);
+    await race;
+    const abort = new AbortController();
+    const left = pipeline.outcome(never, { signal: abort.signal });
+    await flush();
+    abort.abort();
+    await left;
+    await flush();
+    expect(pipeline.breaker?.state).toBe('closed');
+    expect(await counts('resilience.circuit_breaker.calls')).toEqual({
+      success: 2,
+      ignored: 3,
+      failure: 1,
+    });
   });
 
   test('a retry is counted with its outcome, a hedge is none', async () => {

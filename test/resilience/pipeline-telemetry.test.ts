@@ -95,6 +95,12 @@ describe('telemetry of a pipeline', () => {
     expect(recovery?.sum).toBeCloseTo(1.1, 5);
   });
 
+  test('an idle breaker is to be seen before its first call', async () => {
+    const { pipeline } = setUp({ breaker: {} });
+    expect(await read('resilience.circuit_breaker.state')).toContain('state=closed: 1');
+    pipeline.destroy();
+  });
+
   verifies('B04', async () => {
     const { clock, call } = setUp({ breaker: { threshold: 1, openDuration: 1_000 } });
     await call(lost);
