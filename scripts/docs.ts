@@ -52,10 +52,19 @@ const HTTP_COMMENTS = commentsIn(
 const code = (value: unknown): string =>
   `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``;
 
-const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
-  [head, head.map(() => '---'), ...rows]
-    .map((cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`)
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string => {
+  const lines = [head, ...rows].map((cells) => cells.map((cell) => cell.replaceAll('|', '\\|')));
+  const widths = head.map((_, column) =>
+    Math.max(3, ...lines.map((cells) => cells[column]?.length ?? 0)),
+  );
+  const rule = widths.map((width) => '-'.repeat(width));
+  return lines
+    .toSpliced(1, 0, rule)
+    .map(
+      (cells) => `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`,
+    )
     .join('\n');
+};
 
 const fallbackOf = (rule: Rule): string => {
   if (rule.kind === 'group') return '';
@@ -95,8 +104,9 @@ const policyTables = (): string =>
       .map(([name, rule]) => {
         const head = read('src/resilience/policy.ts');
         const interfaceName = new RegExp(`readonly ${name}\\?: (\\w+) \\|`).exec(head)?.[1];
+        const doc = `/\\*\\*\\n \\* ([^\\n]*)\\n \\*\\n(?: \\*[^\\n]*\\n)*? \\*/\\n`;
         const [, sentence] =
-          new RegExp(`/\\*\\* (.*) \\*/\\nexport interface ${interfaceName} `).exec(head) ?? [];
+          new RegExp(`${doc}export interface ${interfaceName} `).exec(head) ?? [];
         if (sentence === undefined) throw new Error(`no comment on ${interfaceName} was found`);
         return `#### ${code(name)}\n\n${sentence}\n\n${table(POLICY_HEAD, policyRows({ [name]: rule }))}`;
       }),

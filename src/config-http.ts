@@ -14,7 +14,7 @@ interface Schema {
   readonly minimum?: number;
   readonly maximum?: number;
   readonly format?: string;
-  readonly pattern?: string;
+  readonly description?: string;
   readonly items?: Schema;
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly anyOf?: readonly Schema[];
@@ -37,6 +37,7 @@ const numberIn = (what: string, { minimum, maximum }: Schema): string =>
     : `${what} from ${minimum} to ${maximum}`;
 
 const allowed = (rule: Schema): string => {
+  if (rule.description !== undefined) return rule.description;
   switch (rule.type) {
     case 'boolean':
       return rule.const === undefined ? 'true or false' : String(rule.const);
@@ -49,8 +50,7 @@ const allowed = (rule: Schema): string => {
     case 'object':
       return 'an object';
     case 'string':
-      if (rule.format === 'uri') return 'a URL';
-      return rule.pattern?.startsWith('^\\/') ? 'a text that starts with "/"' : 'a text';
+      return rule.format === 'uri' ? 'a URL' : 'a text';
     default:
       return (rule.anyOf ?? []).map(allowed).join(', or ');
   }

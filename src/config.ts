@@ -109,7 +109,8 @@ const readTools = (value: unknown, problems: string[]): PolicyOverrides => {
 const inWords = (code: string): string =>
   code.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).trim();
 
-const repeatedKeys = (text: string): string[] => {
+/** Keys that are given twice, and those that would be none: they set the prototype. */
+const oddKeys = (text: string): string[] => {
   const seen = new Set<string>();
   const problems: string[] = [];
   visit(
@@ -117,6 +118,7 @@ const repeatedKeys = (text: string): string[] => {
     {
       onObjectProperty: (property, offset, _length, _line, _column, pathOf) => {
         const path = [...pathOf(), property].join('.');
+        if (property === '__proto__') problems.push(`${path} is not known`);
         if (seen.has(path)) problems.push(`${path} is given again at ${positionOf(text, offset)}`);
         seen.add(path);
       },
@@ -145,7 +147,7 @@ export const parseConfig = (text: string, name: string): Config => {
       problems.push(`${key} is not known; known are tools, http`);
     }
   }
-  problems.push(...repeatedKeys(text));
+  problems.push(...oddKeys(text));
   const config = { tools: readTools(value.tools, problems), http: readHttp(value.http, problems) };
   if (problems.length > 0) throw new ConfigError(name, problems);
   return config;

@@ -48,9 +48,15 @@ const UPSTREAMS = [
   ['SEARCH_API_URL', DEFAULT_SEARCH_URL],
 ] as const;
 
-/** Refuses base URLs that are none, all of them at once and before anything is started. */
-const checkUpstreams = (env: NodeJS.ProcessEnv): void => {
+const LANGUAGES = ['en', 'zh'];
+
+/** Refuses variables that say nothing we know, all of them at once and before anything is started. */
+const checkEnvironment = (env: NodeJS.ProcessEnv): void => {
   const problems: string[] = [];
+  const language = env.MCP_RESILIENCE_LANG?.trim().toLowerCase() || 'en';
+  if (!LANGUAGES.includes(language)) {
+    problems.push(`MCP_RESILIENCE_LANG must be ${LANGUAGES.join(' or ')}, got "${language}"`);
+  }
   for (const [variable, fallback] of UPSTREAMS) {
     try {
       baseUrl(env, variable, fallback);
@@ -84,7 +90,7 @@ const limitsOf = ({ tool, dependency, policy }: ToolPolicy): string => {
 export const serve = async (options: ServeOptions): Promise<Served> => {
   const { transport, host, port, env, say } = options;
   const config = loadConfig(options.configFile);
-  checkUpstreams(env);
+  checkEnvironment(env);
   const telemetry = startTelemetry({ env });
   const registry = new PipelineRegistry();
   const create = createServer({

@@ -56,6 +56,7 @@ describe('exit codes', () => {
       [['--http'], { MCP_RESILIENCE_PORT: 'x' }, /MCP_RESILIENCE_PORT/],
       [[], { MCP_RESILIENCE_HTTP: 'maybe' }, /MCP_RESILIENCE_HTTP .*maybe/],
       [[], { WEATHER_API_URL: 'wttr.in' }, /WEATHER_API_URL/],
+      [[], { MCP_RESILIENCE_LANG: 'zh-CN' }, /MCP_RESILIENCE_LANG must be en or zh, got "zh-cn"/],
       [
         [],
         { WEATHER_API_URL: 'x', SEARCH_API_URL: 'ftp://y' },

@@ -13,6 +13,8 @@ import { closedPort, OtlpReceiver } from './fixtures/otlp-receiver.ts';
 import { verifies } from './fixtures/verifies.ts';
 
 /** The problems that a configuration is refused with. */
+const PATH = 'a path that starts with "/", without "?" and "#", and neither /healthz nor /readyz';
+
 const problemsOf = (config: unknown): string[] => {
   try {
     parseConfig(typeof config === 'string' ? config : JSON.stringify(config), 'the file');
@@ -168,7 +170,7 @@ describe('a wrong configuration', () => {
       'http.rateLimit.burst must be a whole number from 1 to 1000000, got 0',
     ]);
     expect(problemsOf({ http: { allowedOrigins: ['here'], path: 'mcp' } })).toEqual([
-      'http.path must be a text that starts with "/", got "mcp"',
+      `http.path must be ${PATH}, got "mcp"`,
       'http.allowedOrigins.0 must be a URL, got "here"',
     ]);
     expect(problemsOf({ http: { prot: 1 } })[0]).toMatch(
@@ -176,6 +178,33 @@ describe('a wrong configuration', () => {
     );
     for (const wrong of [null, [], 7]) {
       expect(problemsOf({ http: wrong })[0]).toMatch(/^http must be an object, got /);
+    }
+  });
+
+  test('a path or a host that no request could ever have is refused', () => {
+    for (const path of ['/healthz', '/readyz', '/mcp?x=1', '/mcp#x', '/m cp']) {
+      expect(problemsOf({ http: { path } })).toEqual([
+        `http.path must be ${PATH}, got ${JSON.stringify(path)}`,
+      ]);
+    }
+    for (const host of ['http://mcp.example', 'mcp.example/mcp', 'a b', '']) {
+      expect(problemsOf({ http: { allowedHosts: [host] } })).toEqual([
+        `http.allowedHosts.0 must be a host name, such as mcp.example, got ${JSON.stringify(host)}`,
+      ]);
+    }
+    for (const host of ['mcp.example', 'MCP.example:8443', '[fe80::1]', '10.0.0.1']) {
+      expect(problemsOf({ http: { allowedHosts: [host] } })).toEqual([]);
+    }
+    expect(problemsOf({ http: { path: '/healthz/mcp' } })).toEqual([]);
+  });
+
+  test('a key that would be the prototype is no setting either', () => {
+    for (const text of [
+      '{ "__proto__": { "tools": { "search": { "timeout": 5 } } } }',
+      '{ "tools": { "__proto__": { "search": {} } } }',
+      '{ "tools": { "search": { "__proto__": { "timeout": 5 } } } }',
+    ]) {
+      expect(() => parseConfig(text, 'x.json')).toThrow(/__proto__ is not known/);
     }
   });
 });

@@ -6,6 +6,7 @@
  * for ever.
  */
 import {
+  InitializeRequestSchema,
   type JSONRPCErrorResponse,
   type JSONRPCMessage,
   JSONRPCMessageSchema,
@@ -64,6 +65,8 @@ export type Parsed =
       readonly id: RequestId | null;
       /** True for a broken response, which must not be answered. */
       readonly isResponse: boolean;
+      /** Code to answer with. */
+      readonly code: number;
       /** What is wrong and how to mend it. */
       readonly reason: string;
     };
@@ -91,6 +94,9 @@ const reasonOf = (envelope: Envelope): string => {
   return 'params._meta must be an object, and its progressToken a string or an integer';
 };
 
+const INITIALIZE =
+  'initialize needs the params "protocolVersion", "capabilities" and "clientInfo" with "name" and "version"';
+
 /**
  * Reads one message. Members of the envelope that JSON-RPC does not define are dropped, since
  * the SDK would drop the message with them; everything inside `params`, `result` and `error`
@@ -102,6 +108,7 @@ export const parseMessage = (value: unknown): Parsed => {
       ok: false,
       id: null,
       isResponse: false,
+      code: CODE.invalidRequest,
       reason: 'a message must be one JSON object',
     };
   }
@@ -109,15 +116,17 @@ export const parseMessage = (value: unknown): Parsed => {
   for (const key of ['jsonrpc', 'id', 'method', 'params', 'result', 'error']) {
     if (value[key] !== undefined) envelope[key] = value[key];
   }
-  if (JSONRPCMessageSchema.safeParse(envelope).success) {
-    return { ok: true, message: envelope as unknown as JSONRPCMessage };
+  const id = isId(value.id) ? value.id : null;
+  if (!JSONRPCMessageSchema.safeParse(envelope).success) {
+    const isResponse = value.method === undefined && ('result' in value || 'error' in value);
+    return { ok: false, id, isResponse, code: CODE.invalidRequest, reason: reasonOf(envelope) };
   }
-  return {
-    ok: false,
-    id: isId(value.id) ? value.id : null,
-    isResponse: value.method === undefined && ('result' in value || 'error' in value),
-    reason: reasonOf(envelope),
-  };
+  // The SDK (1.32.2) answers one that it cannot use with -32603, as if the fault were ours.
+  const initializes = envelope.method === 'initialize' && 'id' in envelope;
+  if (initializes && !InitializeRequestSchema.safeParse(envelope).success) {
+    return { ok: false, id, isResponse: false, code: CODE.invalidParams, reason: INITIALIZE };
+  }
+  return { ok: true, message: envelope as unknown as JSONRPCMessage };
 };
 
 /** True for a request: it has a method and waits for an answer. */

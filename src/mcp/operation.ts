@@ -66,6 +66,12 @@ const CALLER_FAULTS = new Set<number>([
   -32042,
 ]);
 
+/** Longest text of a client's that a span holds: the SDK itself sets no limit. */
+const MAX_TEXT = 1_000;
+
+const cut = (text: string): string =>
+  text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text;
+
 const record = (value: unknown): Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 
@@ -143,11 +149,11 @@ export class Operation {
         links: facts.links,
         attributes: {
           ...this.#metric,
-          [semconv.ATTR_JSONRPC_REQUEST_ID]: String(request.id),
+          [semconv.ATTR_JSONRPC_REQUEST_ID]: cut(String(request.id)),
           ...(facts.sessionId && { [semconv.ATTR_MCP_SESSION_ID]: facts.sessionId }),
           ...(client && { [semconv.ATTR_CLIENT_ADDRESS]: client.address }),
           ...(client?.port && { [semconv.ATTR_CLIENT_PORT]: client.port }),
-          ...(typeof uri === 'string' && { [semconv.ATTR_MCP_RESOURCE_URI]: uri }),
+          ...(typeof uri === 'string' && { [semconv.ATTR_MCP_RESOURCE_URI]: cut(uri) }),
         },
       },
       facts.parent,
@@ -196,7 +202,10 @@ export class Operation {
     if (errorType) {
       // The text of a JSON-RPC error is its status description; a tool's own text is its result.
       const { message } = ending;
-      this.#span.setStatus({ code: SpanStatusCode.ERROR, ...(message && { message }) });
+      this.#span.setStatus({
+        code: SpanStatusCode.ERROR,
+        ...(message && { message: cut(message) }),
+      });
     }
     this.#span.end();
   }

@@ -5,14 +5,13 @@
  */
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js';
-import {
-  type JSONRPCRequest,
-  ListToolsRequestSchema,
-  type ServerNotification,
-  type ServerRequest,
-  type ServerResult,
+import type {
+  JSONRPCRequest,
+  ServerNotification,
+  ServerRequest,
+  ServerResult,
 } from '@modelcontextprotocol/sdk/types.js';
-import { createFailure, failureToJSON } from '../resilience/failure.ts';
+import { createFailure, type FailureDetails, failureToJSON } from '../resilience/failure.ts';
 import { CODE, JsonRpcError } from './jsonrpc.ts';
 import { META_FAILURE } from './meta.ts';
 import type { KnownNames } from './operation.ts';
@@ -62,10 +61,22 @@ const progressOf = (extra: Extra, isRunning: () => boolean): ToolContext['progre
 };
 
 /** Failures that are no tool's: a JSON-RPC error whose data holds the structured failure. */
-const refusal = (code: 'INVALID_INPUT' | 'METHOD_NOT_FOUND', message: string): JsonRpcError =>
+const refusal = (
+  code: 'INVALID_INPUT' | 'METHOD_NOT_FOUND',
+  message: string,
+  details: Pick<FailureDetails, 'suggestion'> = {},
+): JsonRpcError =>
   new JsonRpcError(code === 'INVALID_INPUT' ? CODE.invalidParams : CODE.methodNotFound, message, {
-    [META_FAILURE]: failureToJSON(createFailure(code, { message })),
+    [META_FAILURE]: failureToJSON(createFailure(code, { message, ...details })),
   });
+
+/** A name that nobody has, as far as one could have been that long. */
+const quoted = (name: string): string => (name.length > 128 ? `${name.slice(0, 128)}…` : name);
+
+/** There are no tasks here, so a request that asks for one is processed as any other (2025-11-25, basic/utilities/tasks, "Capability Negotiation"); the SDK would refuse it. */
+class ToolServer extends Server {
+  protected override assertTaskHandlerCapability(): void {}
+}
 
 const callTool = async (
   tool: Tool,
@@ -120,33 +131,36 @@ export const createServer = (definition: ServerDefinition): ServerFactory => {
   }
 
   const create = (): Server => {
-    const server = new Server(
+    const server = new ToolServer(
       { name, version },
       { capabilities: { tools: {} }, ...(instructions !== undefined && { instructions }) },
     );
-    server.setRequestHandler(ListToolsRequestSchema, (request) => {
-      if (request.params?.cursor !== undefined) {
-        throw refusal(
-          'INVALID_INPUT',
-          'Invalid cursor: all tools are on the first page; call tools/list without a cursor',
-        );
-      }
-      return { tools: listed } as unknown as ServerResult;
-    });
     // Not setRequestHandler: for tools/call the SDK would parse the result and drop, or refuse,
-    // whatever it does not know.
+    // whatever it does not know; and params that it cannot parse would be our internal error.
     server.fallbackRequestHandler = async (request: JSONRPCRequest, extra) => {
-      if (request.method !== 'tools/call') {
-        throw refusal('METHOD_NOT_FOUND', `Method not found: ${request.method}`);
+      const { method, params = {} } = request;
+      if (method === 'tools/list') {
+        if (params.cursor !== undefined) {
+          throw refusal(
+            'INVALID_INPUT',
+            'Invalid cursor: all tools are on the first page; call tools/list without a cursor',
+            { suggestion: 'Call tools/list without a cursor.' },
+          );
+        }
+        return { tools: listed } as unknown as ServerResult;
       }
-      const params = request.params ?? {};
+      if (method !== 'tools/call') {
+        throw refusal('METHOD_NOT_FOUND', `Method not found: ${quoted(method)}`);
+      }
       const tool = typeof params.name === 'string' ? tools.get(params.name) : undefined;
       if (!tool) {
         const problem =
           typeof params.name === 'string'
-            ? `Unknown tool: ${params.name}`
+            ? `Unknown tool: ${quoted(params.name)}`
             : 'params.name must be the name of a tool';
-        throw refusal('INVALID_INPUT', `${problem}; tools/list tells the names that exist`);
+        throw refusal('INVALID_INPUT', `${problem}; tools/list tells the names that exist`, {
+          suggestion: 'Use a name that tools/list gives.',
+        });
       }
       const result = await callTool(tool, params, extra, definition);
       return result as unknown as ServerResult;

@@ -24,6 +24,9 @@ const EXPORTERS: Readonly<Record<Signal, readonly ExporterName[]>> = {
   logs: ['otlp', 'console'],
 };
 
+/** What the SDK has; it leaves out any other without a word that is heard. */
+const PROPAGATORS = ['tracecontext', 'baggage', 'b3', 'b3multi', 'none'];
+
 /** How one signal leaves the process: not at all if `exporters` is empty. */
 interface SignalPlan {
   readonly exporters: readonly ExporterName[];
@@ -149,10 +152,15 @@ export const planExport = (env: NodeJS.ProcessEnv): ExportPlan => {
     logs: planSignal(env, 'logs', problems),
   };
   const disabled = read(env, 'OTEL_SDK_DISABLED')?.toLowerCase() === 'true';
+  const exporting = !disabled && SIGNALS.some((signal) => plans[signal].exporters.length > 0);
+  const unknown = readList(env, 'OTEL_PROPAGATORS').filter((name) => !PROPAGATORS.includes(name));
+  if (exporting && unknown.length > 0) {
+    problems.push(`OTEL_PROPAGATORS: "${unknown.join(', ')}" is none of ${PROPAGATORS.join(', ')}`);
+  }
   return {
     ...plans,
     disabled,
-    exporting: !disabled && SIGNALS.some((signal) => plans[signal].exporters.length > 0),
+    exporting,
     destination: disabled ? 'nowhere: OTEL_SDK_DISABLED is true' : describe(env, plans, problems),
     problems,
   };

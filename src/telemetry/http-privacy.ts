@@ -1,9 +1,16 @@
 /**
  * @module
  * What the HTTP instrumentations must not record: the values in a query, which for a tool's
- * upstream are the arguments of the call or an API key; and the exports of telemetry itself.
+ * upstream are the arguments of the call or an API key; a path that holds an argument; and the
+ * exports of telemetry itself.
  */
-import type { Span } from '@opentelemetry/api';
+import { context, createContextKey, type Span } from '@opentelemetry/api';
+
+const PRIVATE_PATH = createContextKey('mcp-resilience private path');
+
+/** Runs what sends requests whose path holds an argument of the call: no span shows that path. */
+export const withPrivatePath = <T>(run: () => T): T =>
+  context.with(context.active().setValue(PRIVATE_PATH, true), run);
 
 const redactQuery = (query: string): string =>
   query.replace(/([^?&=]+)(=[^&]*)?/g, (_, name: string, value?: string) =>
@@ -13,11 +20,18 @@ const redactQuery = (query: string): string =>
 /** Replaces the values in the query of a URL; the names stay, they tell requests apart. */
 const redactUrl = (url: string): string => url.replace(/\?[^#]*/, redactQuery);
 
+/** Takes the path out of a URL. */
+const redactPath = (url: string): string => url.replace(/^([^/]*\/\/[^/?#]*)[^?#]*/, '$1/REDACTED');
+
 /** Hook of the HTTP and undici instrumentations: rewrites the URL attributes of a new span. */
 const redactSpan = (span: Span): void => {
   const { attributes } = span as Span & { attributes?: Record<string, unknown> };
   const url = attributes?.['url.full'];
-  if (typeof url === 'string') span.setAttribute('url.full', redactUrl(url));
+  const hidesPath = context.active().getValue(PRIVATE_PATH) === true;
+  if (typeof url === 'string') {
+    span.setAttribute('url.full', redactUrl(hidesPath ? redactPath(url) : url));
+  }
+  if (hidesPath) span.setAttribute('url.path', '/REDACTED');
   const query = attributes?.['url.query'];
   if (typeof query === 'string') span.setAttribute('url.query', redactQuery(query));
 };

@@ -2,6 +2,7 @@
  * @module
  * Bodies of answers: read to a bound, or emptied so that the connection can be used again.
  */
+import { ByteCollector } from '../mcp/byte-collector.ts';
 import { systemClock } from '../resilience/clock.ts';
 
 /** Bytes that are read of a body nobody needs; beyond that a new connection is cheaper. */
@@ -25,15 +26,13 @@ export const readBody = async (
     await body.cancel();
     return undefined;
   }
-  const chunks: Uint8Array[] = [];
-  let size = 0;
+  const received = new ByteCollector();
   // Leaving the loop cancels the stream.
   for await (const chunk of body) {
-    size += chunk.length;
-    if (size > maxBytes) return undefined;
-    chunks.push(chunk);
+    if (received.size + chunk.length > maxBytes) return undefined;
+    received.add(chunk);
   }
-  return Buffer.concat(chunks, size);
+  return received.take();
 };
 
 /**

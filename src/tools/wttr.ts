@@ -5,6 +5,7 @@
  */
 import { z } from 'zod';
 import { createFailure, ResilienceError } from '../resilience/failure.ts';
+import { withPrivatePath } from '../telemetry/http-privacy.ts';
 import { fetchJson, InvalidAnswerError, UpstreamStatusError } from './upstream.ts';
 
 /** What is read of a report. */
@@ -144,7 +145,7 @@ export const fetchReport = async (
   signal: AbortSignal,
 ): Promise<Report> => {
   try {
-    return await fetchJson(reportUrl(base, city), { signal, schema });
+    return await withPrivatePath(() => fetchJson(reportUrl(base, city), { signal, schema }));
   } catch (error) {
     throw meaningOf(error, city) ?? error;
   }

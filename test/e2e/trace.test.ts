@@ -44,6 +44,9 @@ describe('the whole trace at a real OTLP/HTTP receiver', () => {
       'network.transport': 'tcp',
     });
     expect(JSON.stringify(trace.map((span) => span.attributes))).not.toContain('command');
+    // Nowhere an argument, though this upstream takes it in the path.
+    expect(get?.attributes).toMatchObject({ 'url.path': '/REDACTED' });
+    expect(JSON.stringify(collector.spans())).not.toMatch(/Tokyo|Nowhere|Utopia|passwd/);
 
     // The metrics of a known sequence of calls, as the last export told them.
     const values = (name: string, key: string) => {

@@ -1,11 +1,16 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect as connectSocket } from 'node:net';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { z } from 'zod';
 import { accepts, hostName } from '../../src/mcp/transports/http-guards.ts';
 import { verifies } from '../fixtures/verifies.ts';
 import { initialize, JSON_HEADERS, openDoor, openSession, post, rpc } from './support/door.ts';
+import { startTelemetry } from './support/telemetry.ts';
 import { until } from './support/wait.ts';
+
+const telemetry = startTelemetry();
+afterAll(() => telemetry.shutdown());
 
 /** A POST of `initialize` with headers that `fetch` would not let us set. */
 const knock = async (url: string, headers: Record<string, string | string[]>, method = 'POST') => {
@@ -88,6 +93,15 @@ describe('names', () => {
       id: null,
       error: { code: 403, message: expect.stringContaining('allowedHosts') },
     });
+  });
+
+  test('an origin without a name of its own does not let in every page that has none', async () => {
+    const extension = 'chrome-extension://abcdefghijklmnop';
+    const { door } = await openDoor({ allowedOrigins: [extension, 'mailto:x@y', 'file:///x'] });
+    expect((await knock(door.url, { origin: extension })).status).toBe(200);
+    for (const origin of ['null', 'chrome-extension://ponmlkjihgfedcba', 'https://evil.example']) {
+      expect([origin, (await knock(door.url, { origin })).status]).toEqual([origin, 403]);
+    }
   });
 
   verifies('http.origin', async () => {
@@ -270,6 +284,29 @@ describe('limits', () => {
     await clock.advance(100);
     expect((await from('10.0.0.1')).status).toBe(400);
     expect((await from('10.0.0.1')).status).toBe(429);
+  });
+
+  test('the port of a proxy is not told as that of the client behind it', async () => {
+    const { door } = await openDoor(
+      { trustProxy: 1 },
+      {
+        tools: [
+          {
+            name: 'where',
+            description: 'x',
+            inputSchema: z.object({}),
+            handler: () => ({ content: [] }),
+          },
+        ],
+      },
+    );
+    const session = await openSession(door);
+    const call = rpc(1, 'tools/call', { name: 'where' });
+    await (await post(door, call, { ...session, 'x-forwarded-for': '10.0.0.1' })).text();
+    await (await post(door, call, session)).text();
+    const spans = telemetry.named('tools/call where').map(({ attributes }) => attributes);
+    expect(spans.map((a) => a['client.address'])).toEqual(['10.0.0.1', '127.0.0.1']);
+    expect(spans.map((a) => typeof a['client.port'])).toEqual(['undefined', 'number']);
   });
 
   test('a batch takes a token for each message, and X-Forwarded-For is not believed unasked', async () => {

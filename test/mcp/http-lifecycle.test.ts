@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect as connectSocket } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { verifies } from '../fixtures/verifies.ts';
-import { connect, events, openDoor, openSession, post, rpc } from './support/door.ts';
+import { connect, events, initialize, openDoor, openSession, post, rpc } from './support/door.ts';
 import { text } from './support/tools.ts';
 import { until } from './support/wait.ts';
 
@@ -106,6 +106,40 @@ describe('sessions', () => {
       post(door, rpc(2, 'ping'), { 'mcp-session-id': id, authorization });
     expect((await ping('anna')).status).toBe(200);
     expect((await ping('bert')).status).toBe(404);
+    // Nor can anybody else learn that it exists.
+    const initialized = (authorization: string) =>
+      post(door, initialize(), { 'mcp-session-id': id, authorization });
+    expect((await initialized('anna')).status).toBe(400);
+    const other = await initialized('bert');
+    expect([other.status, other.headers.get('mcp-session-id')]).not.toContain(id);
+    expect(other.status).toBe(200);
+  });
+
+  test('a refused request is answered under its own id', async () => {
+    const { door } = await openDoor();
+    const session = await openSession(door);
+    const refused = async (body: unknown, headers = {}) => {
+      const response = await post(door, body, headers);
+      const { id, error } = (await response.json()) as { id: unknown; error: object };
+      expect(error).toHaveProperty('code');
+      return [response.status, id];
+    };
+    const version = { 'mcp-protocol-version': '1999-01-01' };
+    expect([
+      await refused(rpc('a', 'ping')),
+      await refused(rpc('a', 'ping'), { 'mcp-session-id': 'gone' }),
+      await refused(rpc('a', 'ping'), { ...session, ...version }),
+      await refused({ ...initialize(), id: 'a' }, session),
+      await refused([rpc('a', 'ping'), rpc('b', 'ping')], session),
+      await refused({ jsonrpc: '2.0', method: 'notifications/initialized' }),
+    ]).toEqual([
+      [400, 'a'],
+      [404, 'a'],
+      [400, 'a'],
+      [400, 'a'],
+      [400, null],
+      [400, null],
+    ]);
   });
 
   verifies('http.no-leaks', async () => {

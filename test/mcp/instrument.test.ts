@@ -95,6 +95,22 @@ describe('spans', () => {
     expect(received[0]?.span).toBe(span.spanContext().spanId);
   });
 
+  test('what a client sends fills no span: its texts are cut', async () => {
+    const { call, reply, deliver, fail } = await between();
+    const long = 'x'.repeat(100_000);
+    call(long, { name: 'search' });
+    await reply(long, text(''));
+    deliver(rpc(1, 'resources/read', { uri: `file:///${long}` }));
+    await fail(1, -32603, `cannot read ${long}`);
+    for (const { attributes, status } of telemetry.spans) {
+      expect(JSON.stringify({ attributes, status }).length).toBeLessThan(4_000);
+    }
+    const [first, second] = telemetry.spans;
+    expect(first?.attributes['jsonrpc.request.id']).toMatch(/^x+…$/);
+    expect(second?.attributes['mcp.resource.uri']).toMatch(/^file:\/\/\/x+…$/);
+    expect(second?.status.message).toMatch(/^cannot read x+…$/);
+  });
+
   verifies('instrument.parent', async () => {
     const { call, reply } = await between();
     const ambient = trace.getTracer('http').startSpan('POST');

@@ -1,7 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Frame, LineFramer } from '../../src/mcp/transports/line-framer.ts';
+import { keptBy } from '../fixtures/kept-memory.ts';
 import { verifies } from '../fixtures/verifies.ts';
+
+const MEBIBYTE = 1024 * 1024;
 
 const lines = (frames: readonly Frame[]) =>
   frames.map((frame) => (frame.kind === 'line' ? JSON.parse(frame.text) : frame.kind));
@@ -54,5 +57,15 @@ describe('LineFramer', () => {
     const frames = framer.push(Buffer.from([10, 13, 10, 0xff, 10, 0x31, 10]));
     expect(lines(frames)).toEqual(['not-utf8', 1]);
     expect(framer.end()).toEqual([]);
+  });
+
+  test('an unfinished line in pieces of one byte costs no more than its bytes', async () => {
+    const framer = new LineFramer(4 * MEBIBYTE);
+    const kept = await keptBy(() => {
+      const read = Buffer.alloc(MEBIBYTE, '7');
+      for (let at = 0; at < read.length; at += 1) framer.push(read.subarray(at, at + 1));
+    });
+    expect(kept).toBeLessThan(8 * MEBIBYTE);
+    expect(framer.end()).toEqual([{ kind: 'line', text: '7'.repeat(MEBIBYTE) }]);
   });
 });

@@ -90,6 +90,8 @@ describe('tools/list', () => {
   test('refuses a cursor that it never gave', async () => {
     const { client } = await connect([weather]);
     await expect(client.listTools({ cursor: 'x' })).rejects.toThrow(/-32602.*without a cursor/);
+    const odd = client.request({ method: 'tools/list', params: { cursor: 5 } }, ResultSchema);
+    await expect(odd).rejects.toThrow(/-32602.*without a cursor/);
   });
 
   test('a tool that the protocol cannot carry is refused when the server is made', () => {
@@ -133,7 +135,13 @@ describe('tools/call', () => {
     expect(wire.at(-1)).toMatchObject({
       error: {
         message: 'Unknown tool: get_wether; tools/list tells the names that exist',
-        data: { 'mcp-resilience/failure': { code: 'INVALID_INPUT', retryable: false } },
+        data: {
+          'mcp-resilience/failure': {
+            code: 'INVALID_INPUT',
+            retryable: false,
+            suggestion: 'Use a name that tools/list gives.',
+          },
+        },
       },
     });
     const { client } = await connect([weather]);
@@ -141,6 +149,25 @@ describe('tools/call', () => {
       code: -32601,
       data: { 'mcp-resilience/failure': { code: 'METHOD_NOT_FOUND' } },
     });
+  });
+
+  test('a name that nobody has is not sent back in all its length', async () => {
+    const { client, call, wire } = await connect([weather]);
+    await expect(call('x'.repeat(100_000))).rejects.toMatchObject({ code: -32602 });
+    await expect(
+      client.request({ method: 'y'.repeat(100_000) }, ResultSchema),
+    ).rejects.toMatchObject({ code: -32601 });
+    for (const message of wire.slice(-2)) {
+      expect(JSON.stringify(message).length).toBeLessThan(2_000);
+    }
+  });
+
+  test('a call that asks for a task is answered as any other, since there are none', async () => {
+    const { client } = await connect([weather]);
+    const params = { name: 'get_weather', arguments: { city: 'Oslo' }, task: { ttl: 60_000 } };
+    await expect(
+      client.request({ method: 'tools/call', params } as never, ResultSchema),
+    ).resolves.toMatchObject({ content: [{ text: 'Oslo 1' }] });
   });
 
   verifies('server.passes-through', async () => {

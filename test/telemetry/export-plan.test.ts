@@ -42,12 +42,14 @@ describe('what is exported', () => {
       ...ENDPOINT,
       OTEL_TRACES_EXPORTER: 'jaeger',
       OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: 'carrier-pigeon',
+      OTEL_PROPAGATORS: 'tracecontext,b4',
     });
     expect(plan.traces.exporters).toEqual([]);
     expect(plan.metrics).toEqual({ exporters: ['otlp'], protocol: 'http/json' });
     expect(plan.problems).toEqual([
       'OTEL_TRACES_EXPORTER: "jaeger" is none of otlp, console, zipkin, none',
       'OTLP protocol "carrier-pigeon" of metrics is unknown, http/json is used',
+      'OTEL_PROPAGATORS: "b4" is none of tracecontext, baggage, b3, b3multi, none',
     ]);
   });
 

@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../../resilience/clock.ts';
+import { ByteCollector } from '../byte-collector.ts';
 
 /** What became of reading a body. `gone`: the client left before it was complete. */
 export type Body =
@@ -30,8 +31,7 @@ export const readBody = (req: IncomingMessage, limits: BodyLimits): Promise<Body
       resolve({ kind: 'too-large' });
       return;
     }
-    const chunks: Buffer[] = [];
-    let received = 0;
+    const received = new ByteCollector();
     const finish = (body: Body) => {
       timer.cancel();
       req.off('data', onData).off('end', onEnd).off('close', onGone).off('error', onGone);
@@ -40,11 +40,10 @@ export const readBody = (req: IncomingMessage, limits: BodyLimits): Promise<Body
       resolve(body);
     };
     const onData = (chunk: Buffer) => {
-      received += chunk.length;
-      if (received > maxBytes) finish({ kind: 'too-large' });
-      else chunks.push(chunk);
+      if (received.size + chunk.length > maxBytes) finish({ kind: 'too-large' });
+      else received.add(chunk);
     };
-    const onEnd = () => finish({ kind: 'read', bytes: Buffer.concat(chunks, received) });
+    const onEnd = () => finish({ kind: 'read', bytes: received.take() });
     const onGone = () => finish({ kind: 'gone' });
     const timer = clock.setTimer(timeout, () => finish({ kind: 'timeout' }));
     req.on('data', onData).on('end', onEnd).on('close', onGone).on('error', onGone);

@@ -95,7 +95,7 @@ export class Endpoint {
   }
 
   async #post(req: IncomingMessage, res: ServerResponse, caller: Caller): Promise<Answer> {
-    const { settings, clock, tryTake } = this.#options;
+    const { settings, clock } = this.#options;
     const badHeaders = checkPostHeaders(req);
     if (badHeaders) return badHeaders;
     const { maxBodyBytes: maxBytes, readTimeout: timeout } = settings;
@@ -113,13 +113,22 @@ export class Endpoint {
     const read = readMessages(parseBody(body.bytes), settings.maxBatch);
     if (!read.ok) return read.refusal;
     const { messages, batch } = read;
+    const refusal = await this.#dispatch({ req, res, caller, messages, batch });
+    // A request is answered under its id, if it is the only one (JSON-RPC 2.0, section 5).
+    const [only, ...more] = messages;
+    const id = only && more.length === 0 && isRequest(only) ? only.id : null;
+    return refusal && { id, ...refusal };
+  }
+
+  #dispatch(post: Post): Answer | Promise<Answer> {
+    const { settings, tryTake } = this.#options;
+    const { caller, messages } = post;
     // A batch is no way around the rate limit: every further message takes its own token.
     for (let further = 1; further < messages.length; further += 1) {
       const wait = tryTake(caller);
       if (wait > 0) return tooManyRequests(wait);
     }
     if (this.#draining && messages.some(isRequest)) return SHUTTING_DOWN;
-    const post: Post = { req, res, caller, messages, batch };
     if (!settings.sessions) return this.#serveSingle(post);
     const opens = messages.some((message) => isRequest(message) && message.method === 'initialize');
     return opens ? this.#initialize(post) : this.#serve(post);
@@ -128,8 +137,10 @@ export class Endpoint {
   async #initialize(post: Post): Promise<Answer> {
     const { req, caller, messages } = post;
     if (messages.length > 1) return badRequest('initialize must be the only message in its POST');
-    const known = req.headers['mcp-session-id'];
-    if (typeof known === 'string' && this.sessions.use(known)) {
+    const principal = ownerOf(caller.authInfo);
+    const named = req.headers['mcp-session-id'];
+    const known = typeof named === 'string' ? this.sessions.use(named) : undefined;
+    if (known && known.principal === principal) {
       return badRequest('the session is initialized; for a new one leave Mcp-Session-Id out');
     }
     if (!this.sessions.makeRoom()) {
@@ -141,7 +152,7 @@ export class Endpoint {
       ...this.#options.settings,
       clock: this.#options.clock,
       id,
-      principal: ownerOf(caller.authInfo),
+      principal,
       onIdle: () => {
         // A session whose initialize failed is none: nobody was told its id.
         if (session.protocolVersion === undefined) session.end(SESSION_NOT_FOUND);

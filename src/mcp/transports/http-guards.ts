@@ -23,6 +23,15 @@ const isLoopback = (name: string): boolean =>
 /** Addresses that mean "any": as a name in `Host` they are nobody's. */
 const isWildcard = (name: string): boolean => name === '0.0.0.0' || name === '[::]';
 
+/**
+ * An origin as browsers send it. To `URL` that of a scheme it does not know is "null", which is
+ * also what any page sends that shall have none, such as a sandboxed frame.
+ */
+const originOf = (url: string): string => {
+  const { origin, protocol, host } = new URL(url);
+  return origin === 'null' ? `${protocol}//${host}` : origin;
+};
+
 /** Checks of `Host` and `Origin` for one door. */
 export class NameGuard {
   readonly #hosts: ReadonlySet<string>;
@@ -33,7 +42,7 @@ export class NameGuard {
     const own = hostName(bound.includes(':') ? `[${bound}]` : bound);
     const named = allowedHosts.map((name) => hostName(name) ?? name.toLowerCase());
     this.#hosts = new Set(own === undefined || isWildcard(own) ? named : [own, ...named]);
-    this.#origins = new Set(allowedOrigins.map((origin) => new URL(origin).origin));
+    this.#origins = new Set(allowedOrigins.map(originOf));
   }
 
   /** The refusal of a request whose names are not ours. */

@@ -38,7 +38,7 @@ export const readMessages = (body: unknown, maxBatch: number): ReadMessages => {
   const messages: JSONRPCMessage[] = [];
   for (const value of values) {
     const parsed = parseMessage(value);
-    if (!parsed.ok) return invalid(parsed.reason, { id: parsed.id });
+    if (!parsed.ok) return invalid(parsed.reason, { id: parsed.id, code: parsed.code });
     messages.push(parsed.message);
   }
   return { ok: true, messages, batch };

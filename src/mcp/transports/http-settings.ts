@@ -8,17 +8,27 @@ import { MAX_TIMER_DELAY } from '../../resilience/clock.ts';
 const milliseconds = z.number().min(1).max(MAX_TIMER_DELAY);
 const count = z.int().min(1).max(1_000_000);
 
+const endpointPath = z
+  .string()
+  .regex(/^\/(?!(?:healthz|readyz)$)[^?#\s]*$/)
+  .describe('a path that starts with "/", without "?" and "#", and neither /healthz nor /readyz');
+
+const hostName = z
+  .string()
+  .regex(/^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:\d{1,5})?$/)
+  .describe('a host name, such as mcp.example');
+
 /** Validates the settings of `serveHttp` and fills in what is absent. */
 export const httpSettingsSchema = z.strictObject({
   /** Path of the MCP endpoint. */
-  path: z.string().startsWith('/').default('/mcp'),
+  path: endpointPath.default('/mcp'),
   /**
    * False: no sessions; each POST is served by a server of its own, and there is neither a GET
    * stream nor a way to ask the client anything.
    */
   sessions: z.boolean().default(true),
   /** Names, without a port, that `Host` may have besides loopback and the bound host. */
-  allowedHosts: z.array(z.string().min(1)).default([]),
+  allowedHosts: z.array(hostName).default([]),
   /** Origins, such as `https://app.example`, that may call from a browser (CORS). */
   allowedOrigins: z.array(z.url()).default([]),
   /** Proxies in front that append to `X-Forwarded-For`; 0 ignores that header. */

@@ -125,7 +125,9 @@ export const serveHttp = async (options: ServeHttpOptions): Promise<HttpDoor> =>
       return { status: 404, code: CODE.invalidRequest, message };
     }
     const address = clientAddress(req, settings.trustProxy);
-    const caller = { address, port: req.socket.remotePort, authInfo: undefined };
+    // What is known of the connection is known of the proxy, where there is one.
+    const port = address === clientAddress(req, 0) ? req.socket.remotePort : undefined;
+    const caller = { address, port, authInfo: undefined };
     const wait = tryTake(caller);
     if (wait > 0) return tooManyRequests(wait);
     const found = await authenticate?.(req);

@@ -3,6 +3,7 @@
  * Cuts a byte stream into lines (2025-11-25, basic/transports, "stdio": messages are delimited
  * by newlines and contain none).
  */
+import { ByteCollector } from '../byte-collector.ts';
 
 /** A line without its end, or the reason why there is none. */
 export type Frame =
@@ -19,9 +20,7 @@ const NEWLINE = 0x0a;
 export class LineFramer {
   readonly #maxBytes: number;
   readonly #decoder = new TextDecoder('utf-8', { fatal: true });
-  // Pieces instead of one growing buffer: a line in n chunks costs n, not n squared.
-  #pieces: Uint8Array[] = [];
-  #bytes = 0;
+  readonly #line = new ByteCollector();
   #skipping = false;
 
   constructor(maxBytes: number) {
@@ -50,31 +49,26 @@ export class LineFramer {
 
   #hold(piece: Uint8Array): void {
     if (this.#skipping) return;
-    this.#bytes += piece.length;
-    if (this.#bytes > this.#maxBytes) {
+    if (this.#line.size + piece.length > this.#maxBytes) {
       this.#skipping = true;
-      this.#pieces = [];
-    } else if (piece.length > 0) {
-      this.#pieces.push(piece);
+      this.#line.take();
+    } else {
+      this.#line.add(piece);
     }
   }
 
   #finish(frames: Frame[]): void {
-    const [only, ...more] = this.#pieces;
-    const skipped = this.#skipping;
-    this.#pieces = [];
-    this.#bytes = 0;
-    this.#skipping = false;
-    if (skipped) {
+    const bytes = this.#line.take();
+    if (this.#skipping) {
+      this.#skipping = false;
       frames.push({ kind: 'too-long' });
-    } else if (only) {
-      try {
-        const bytes = more.length === 0 ? only : Buffer.concat([only, ...more]);
-        const text = this.#decoder.decode(bytes).trim();
-        if (text !== '') frames.push({ kind: 'line', text });
-      } catch {
-        frames.push({ kind: 'not-utf8' });
-      }
+      return;
+    }
+    try {
+      const text = this.#decoder.decode(bytes).trim();
+      if (text !== '') frames.push({ kind: 'line', text });
+    } catch {
+      frames.push({ kind: 'not-utf8' });
     }
   }
 }

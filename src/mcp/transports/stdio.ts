@@ -149,7 +149,7 @@ class StdioTransport implements Transport {
     const parsed = parseMessage(value);
     if (!parsed.ok) {
       if (parsed.isResponse) this.onerror?.(new Error(`Invalid response: ${parsed.reason}`));
-      else this.#refuse(parsed.id, CODE.invalidRequest, `Invalid Request: ${parsed.reason}`);
+      else this.#refuse(parsed.id, parsed.code, `Invalid Request: ${parsed.reason}`);
       return;
     }
     this.#deliver(parsed.message);
