@@ -43,6 +43,14 @@ export const checkResult = async (tool: Tool, result: ToolResult): Promise<ToolR
   if (typeof result !== 'object' || result === null || !Array.isArray(result.content)) {
     return internalError(tool.name, 'returned no result: its "content" must be a list of blocks');
   }
+  try {
+    // Twice the work for large results; but one that cannot be written (a cycle, a BigInt) would
+    // be noticed when it is sent, and its client would wait for ever.
+    JSON.stringify(result);
+  } catch (error) {
+    const why = error instanceof Error ? error.message.split('\n')[0] : String(error);
+    return internalError(tool.name, `returned a result that cannot be written as JSON: ${why}`);
+  }
   if (!tool.outputSchema || result.isError === true) return result;
   if (result.structuredContent === undefined) {
     return internalError(tool.name, 'declares an outputSchema but returned no "structuredContent"');

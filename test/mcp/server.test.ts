@@ -170,6 +170,23 @@ describe('tools/call', () => {
     ).resolves.toMatchObject({ content: [{ text: 'Oslo 1' }] });
   });
 
+  test('a result that cannot be written as JSON is a fault of the tool, and is answered', async () => {
+    const cycle: Record<string, unknown> = {};
+    cycle.self = cycle;
+    for (const value of [cycle, 7n]) {
+      const odd = defineTool({
+        name: 'odd',
+        description: 'odd',
+        inputSchema: z.object({}),
+        handler: () => ({ content: [{ type: 'text', text: 'x' }], value }),
+      });
+      const { call } = await connect([odd]);
+      const result = await call('odd');
+      expect(result.isError).toBe(true);
+      expect(result.content[0]?.text).toContain('cannot be written as JSON');
+    }
+  });
+
   verifies('server.passes-through', async () => {
     const result = {
       content: [
