@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect as connectSocket } from 'node:net';
+import fc from 'fast-check';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { accepts, hostName } from '../../src/mcp/transports/http-guards.ts';
+import { accepts, hostName, limitKey } from '../../src/mcp/transports/http-guards.ts';
 import { verifies } from '../fixtures/verifies.ts';
 import { initialize, JSON_HEADERS, openDoor, openSession, post, rpc } from './support/door.ts';
 import { startTelemetry } from './support/telemetry.ts';
@@ -404,5 +405,48 @@ describe('limits', () => {
       await new Promise((resolve) => setImmediate(resolve));
     }
     expect(door.stats().running).toBe(0);
+  });
+});
+
+describe('limitKey', () => {
+  test('counts IPv4 by address and IPv6 by network', () => {
+    const keys = [
+      '192.0.2.7',
+      '2001:db8:1:2:3:4:5:6',
+      '2001:DB8:1:2::1',
+      '2001:0db8:0001:0002:ffff::',
+      '2001:db8::1',
+      '::1',
+      '::',
+      'fe80::1%eth0',
+      '64:ff9b::192.0.2.7',
+      'unknown',
+    ].map(limitKey);
+    expect(keys).toEqual([
+      '192.0.2.7',
+      '2001:db8:1:2::/64',
+      '2001:db8:1:2::/64',
+      '2001:db8:1:2::/64',
+      '2001:db8:0:0::/64',
+      '0:0:0:0::/64',
+      '0:0:0:0::/64',
+      'fe80:0:0:0::/64',
+      '64:ff9b:0:0::/64',
+      'unknown',
+    ]);
+  });
+
+  test('any two addresses share a key exactly when they share their first 64 bits', () => {
+    const group = fc.integer({ min: 0, max: 0xffff });
+    const address = fc.array(group, { minLength: 8, maxLength: 8 });
+    fc.assert(
+      fc.property(address, address, (a, b) => {
+        const written = (groups: number[]) => groups.map((each) => each.toString(16)).join(':');
+        const together = written([...a.slice(0, 4), ...b.slice(4)]);
+        expect(limitKey(together)).toBe(limitKey(written(a)));
+        const same = a.slice(0, 4).every((each, index) => each === b[index]);
+        expect(limitKey(written(a)) === limitKey(written(b))).toBe(same);
+      }),
+    );
   });
 });

@@ -6,7 +6,7 @@
  * "Security Warning": servers MUST validate Origin and answer 403).
  */
 import type { IncomingMessage } from 'node:http';
-import { isIPv4 } from 'node:net';
+import { isIP, isIPv4 } from 'node:net';
 import { CODE } from '../jsonrpc.ts';
 import type { Refusal } from './http-answer.ts';
 
@@ -135,4 +135,22 @@ export const clientAddress = (req: IncomingMessage, hops: number): string => {
   const list = (Array.isArray(forwarded) ? forwarded.join(',') : (forwarded ?? '')).split(',');
   const seen = list.map((entry) => entry.trim()).filter((entry) => entry !== '');
   return seen.at(-Math.min(hops, seen.length)) ?? peer;
+};
+
+/**
+ * What the rate limit counts by: an IPv4 address, or the /64 network of an IPv6 one. Whoever has
+ * an IPv6 address as a rule has all 2^64 of its network (RFC 6177), and could come with a new one
+ * for each request.
+ */
+export const limitKey = (address: string): string => {
+  if (isIP(address) !== 6) return address;
+  const [head = '', tail] = address.split('%')[0]?.toLowerCase().split('::') ?? [];
+  const before = head === '' ? [] : head.split(':');
+  const after = tail ? tail.split(':') : [];
+  // An embedded IPv4 address at the end stands for two groups.
+  const groups = before.length + after.length + (after.at(-1)?.includes('.') ? 1 : 0);
+  const zeros = tail === undefined ? 0 : 8 - groups;
+  const full = [...before, ...Array<string>(zeros).fill('0'), ...after];
+  const network = full.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
+  return `${network.join(':')}::/64`;
 };

@@ -22,7 +22,7 @@ import { tooManyRequests } from './http-checks.ts';
 import { Connections } from './http-connections.ts';
 import { allowOrigin, answerPreflight } from './http-cors.ts';
 import { Endpoint } from './http-endpoint.ts';
-import { clientAddress, NameGuard } from './http-guards.ts';
+import { clientAddress, limitKey, NameGuard } from './http-guards.ts';
 import type { Caller } from './http-post.ts';
 import { type HttpSettings, httpSettingsSchema } from './http-settings.ts';
 
@@ -103,7 +103,7 @@ export const serveHttp = async (options: ServeHttpOptions): Promise<HttpDoor> =>
     injected ?? (rateLimit ? new RateLimiter('mcp.http', rateLimit, { clock }) : undefined);
   const names = new NameGuard(host, settings.allowedHosts, settings.allowedOrigins);
   const tryTake = ({ address }: Caller): number => {
-    const wait = limiter?.tryTake(address) ?? 0;
+    const wait = limiter?.tryTake(limitKey(address)) ?? 0;
     if (wait > 0) limiter?.refusal?.(wait);
     return wait;
   };
