@@ -6,13 +6,13 @@
 // MCP: around a tool handler.
 export { META_FAILURE, META_OUTCOME, type ToolOutcome } from './mcp/meta.ts';
 export {
-  failureResult,
   type Protected,
   type ProtectedContext,
   type ProtectOptions,
   protect,
   protectTool,
 } from './mcp/protect.ts';
+export { failureResult } from './mcp/protected-result.ts';
 export {
   type ContentBlock,
   defineTool,
@@ -40,6 +40,7 @@ export {
   cacheKey,
   ResultCache,
 } from './resilience/cache.ts';
+export type { CallOptions, PipelineOptions } from './resilience/call-options.ts';
 export { CircuitBreaker } from './resilience/circuit-breaker.ts';
 export { CircuitOpenError } from './resilience/circuit-open-error.ts';
 export { type Clock, type Random, systemClock, type Timer } from './resilience/clock.ts';
@@ -61,7 +62,6 @@ export {
   ResilienceError,
   throttledResult,
 } from './resilience/failure.ts';
-export type { CallOptions, PipelineOptions } from './resilience/guard.ts';
 export { createPipeline, type Outcome, type Pipeline } from './resilience/pipeline.ts';
 export {
   type AdaptiveLimitSettings,

@@ -6,15 +6,15 @@
 
 import type { CallContext } from '../resilience/attempt.ts';
 import { cacheKey } from '../resilience/cache.ts';
+import type { CallOptions } from '../resilience/call-options.ts';
 import { systemClock } from '../resilience/clock.ts';
-import { describe } from '../resilience/describe.ts';
-import { createFailure, type Failure, failureToJSON } from '../resilience/failure.ts';
-import type { CallOptions } from '../resilience/guard.ts';
-import type { Outcome, Pipeline } from '../resilience/pipeline.ts';
+import { createFailure, type Failure } from '../resilience/failure.ts';
+import type { Pipeline } from '../resilience/pipeline.ts';
 import type { Priority } from '../resilience/policy.ts';
 import { ERROR_TYPE_TOOL_ERROR } from '../telemetry/semconv.ts';
-import { META_FAILURE, META_OUTCOME, type ToolOutcome } from './meta.ts';
+import { META_FAILURE } from './meta.ts';
 import { type Credentials, principalOf } from './principal.ts';
+import { toolOutcome, toResult } from './protected-result.ts';
 import type { Tool, ToolAnnotations, ToolResult } from './tool.ts';
 import { recordsOwnDuration, recordToolDuration, sentCode } from './tool-duration.ts';
 
@@ -116,13 +116,6 @@ export type Protected<Result> = Result & {
 
 type InputOf<Arguments> = Arguments extends [infer Input, unknown] ? Input : undefined;
 type ContextOf<Arguments> = Arguments extends [...unknown[], infer Context] ? Context : never;
-
-/** Codes of calls that our own policies turned away before anything was sent. */
-const REJECTIONS: ReadonlySet<string> = new Set([
-  'CIRCUIT_OPEN',
-  'RATE_LIMIT_EXCEEDED',
-  'BULKHEAD_FULL',
-]);
 
 /**
  * Protects a tool handler. What fails becomes a tool result with `isError: true`, a text that
@@ -284,74 +277,3 @@ const identityOf = (
 /** The failure that a result with `isError` is: the tool speaking, not the dependency failing. */
 const failureOfResult = (result: ToolResult): Failure | undefined =>
   result.isError === true ? createFailure('TOOL_ERROR') : undefined;
-
-/**
- * A failure as a tool result: `isError: true`, the text of `describe` for the model, and for
- * programs the structured failure and the outcome under `_meta`.
- *
- * @example
- * ```ts
- * import { classify, failureResult } from 'mcp-resilience';
- * const result = failureResult(classify(new Response(null, { status: 503 })));
- * result.isError; // true
- * ```
- */
-export const failureResult = (failure: Failure): ToolResult => ({
-  isError: true,
-  content: [{ type: 'text', text: describe(failure) }],
-  _meta: {
-    [META_FAILURE]: failureToJSON(failure),
-    [META_OUTCOME]: REJECTIONS.has(failure.code) ? 'rejected' : 'error',
-  },
-});
-
-const toolOutcome = (outcome: Outcome<ToolResult>): ToolOutcome => {
-  if (!outcome.ok) {
-    return REJECTIONS.has(outcome.failure.code) ? 'rejected' : 'error';
-  }
-  if (outcome.source === 'call') return outcome.value.isError === true ? 'error' : 'success';
-  return outcome.failure === undefined ? 'cached' : 'degraded';
-};
-
-const toResult = (outcome: Outcome<ToolResult>): ToolResult => {
-  if (!outcome.ok) return failureResult(outcome.failure);
-  const { value, source, failure } = outcome;
-  if (source === 'call') {
-    return outcome.cachedUntil === undefined
-      ? value
-      : withMeta(value, { from_cache: false, cached_until: isoTime(outcome.cachedUntil) });
-  }
-  const lesser = failure !== undefined;
-  const age = Math.round((outcome.age ?? 0) / 1000);
-  const meta = {
-    [META_OUTCOME]: toolOutcome(outcome),
-    ...(source !== 'fallback' && {
-      from_cache: true,
-      age_seconds: age,
-      cached_until: isoTime(outcome.cachedUntil ?? 0),
-    }),
-    ...(lesser && {
-      degraded: true,
-      reason: `${failure.code}: ${failure.message}`,
-      [META_FAILURE]: failureToJSON(failure),
-    }),
-  };
-  const note = lesser
-    ? source === 'fallback'
-      ? `Note: this is a substitute, not a live answer, because the call failed: [${failure.code}] ${failure.message}`
-      : `Note: this answer is ${age} s old; a new one could not be had: [${failure.code}] ${failure.message}`
-    : undefined;
-  return withMeta(value, meta, note);
-};
-
-const withMeta = (
-  result: ToolResult,
-  meta: Readonly<Record<string, unknown>>,
-  note?: string,
-): ToolResult => ({
-  ...result,
-  ...(note && { content: [...(result.content ?? []), { type: 'text', text: note }] }),
-  _meta: { ...result._meta, ...meta },
-});
-
-const isoTime = (time: number): string => new Date(time).toISOString();

@@ -5,7 +5,7 @@
  */
 import type { z } from 'zod';
 import { classify, createFailure } from '../resilience/failure.ts';
-import { failureResult } from './protect.ts';
+import { failureResult } from './protected-result.ts';
 import type { Tool, ToolResult } from './tool.ts';
 
 const fieldOf = (path: readonly PropertyKey[]): string =>

@@ -88,3 +88,16 @@ export interface BreakerSnapshot {
 
 /** Every state: one metric series each. */
 export const BREAKER_STATES: readonly BreakerState[] = ['closed', 'open', 'half-open', 'isolated'];
+
+/** A state with what belongs to it and to no other. */
+export type Inner =
+  | { readonly state: 'closed'; readonly permit: BreakerPermit }
+  | { readonly state: 'open'; readonly until: number; readonly failureCount: number }
+  | { readonly state: 'half-open'; readonly probes: Set<BreakerPermit>; successes: number }
+  | { readonly state: 'isolated' };
+
+/** A closed state of its own: permits of an earlier one are not its. */
+export const closed = (): Inner => ({
+  state: 'closed',
+  permit: { leaseUntil: Number.POSITIVE_INFINITY },
+});

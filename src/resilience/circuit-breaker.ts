@@ -15,6 +15,8 @@ import {
   type BreakerPermit,
   type BreakerSnapshot,
   type BreakerState,
+  closed,
+  type Inner,
 } from './breaker-model.ts';
 import { BreakerReporter } from './breaker-reporter.ts';
 import { CircuitOpenError } from './circuit-open-error.ts';
@@ -27,12 +29,6 @@ import { resolve } from './settings.ts';
 
 type ResolvedBreakerSettings = Required<Omit<BreakerSettings, 'slowCallDuration'>> &
   Pick<BreakerSettings, 'slowCallDuration'>;
-
-type Inner =
-  | { readonly state: 'closed'; readonly permit: BreakerPermit }
-  | { readonly state: 'open'; readonly until: number; readonly failureCount: number }
-  | { readonly state: 'half-open'; readonly probes: Set<BreakerPermit>; successes: number }
-  | { readonly state: 'isolated' };
 
 /**
  * A circuit breaker (Nygard, "Release It!", 2nd ed. 2018, ch. 5).
@@ -353,8 +349,3 @@ export class CircuitBreaker {
     this.#reporter.changed(from, next.state);
   }
 }
-
-const closed = (): Inner => ({
-  state: 'closed',
-  permit: { leaseUntil: Number.POSITIVE_INFINITY },
-});

@@ -3,7 +3,7 @@
  * The live pipelines by name: what a health check lists, and the one place that keeps two
  * dependencies from being mixed up under one name.
  */
-import type { PipelineOptions } from './guard.ts';
+import type { PipelineOptions } from './call-options.ts';
 import { createPipeline, type Pipeline } from './pipeline.ts';
 import type { PolicySettings } from './policy.ts';
 

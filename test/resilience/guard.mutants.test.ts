@@ -1,9 +1,9 @@
 import { diag, logs, trace } from '@opentelemetry/api';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { CallContext } from '../../src/resilience/attempt.ts';
+import type { PipelineOptions } from '../../src/resilience/call-options.ts';
 import { Deadline, runWithDeadline } from '../../src/resilience/deadline.ts';
 import { createFailure, type Failure } from '../../src/resilience/failure.ts';
-import type { PipelineOptions } from '../../src/resilience/guard.ts';
 import { createPipeline } from '../../src/resilience/pipeline.ts';
 import type { PolicySettings } from '../../src/resilience/policy.ts';
 import { flush, ManualClock } from '../fixtures/manual-clock.ts';

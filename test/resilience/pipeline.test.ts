@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import type { CallContext } from '../../src/resilience/attempt.ts';
+import type { PipelineOptions } from '../../src/resilience/call-options.ts';
 import type { Clock } from '../../src/resilience/clock.ts';
 import { Deadline } from '../../src/resilience/deadline.ts';
 import { createFailure, ResilienceError } from '../../src/resilience/failure.ts';
-import type { PipelineOptions } from '../../src/resilience/guard.ts';
 import { createPipeline } from '../../src/resilience/pipeline.ts';
 import type { PolicySettings } from '../../src/resilience/policy.ts';
 import { flush, ManualClock } from '../fixtures/manual-clock.ts';
