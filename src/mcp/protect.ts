@@ -4,6 +4,7 @@
  * knows no SDK: a handler is a function of its arguments and of anything with a `signal`.
  */
 
+import { diag } from '@opentelemetry/api';
 import type { CallContext } from '../resilience/attempt.ts';
 import { cacheKey } from '../resilience/cache.ts';
 import type { CallOptions } from '../resilience/call-options.ts';
@@ -150,8 +151,15 @@ export const protect = <Arguments extends HandlerArguments, Result extends objec
   const { name, pipeline, annotations = {}, priority } = options;
   const readOnly = annotations.readOnlyHint === true;
   const idempotent = readOnly || annotations.idempotentHint === true;
-  const classifyResult = (result: ToolResult) =>
-    options.classifyResult?.(result) ?? failureOfResult(result);
+  const classifyResult = (result: ToolResult): Failure | undefined => {
+    let told: Failure | undefined;
+    try {
+      told = options.classifyResult?.(result) ?? pipeline.classifyResult?.(result);
+    } catch (error) {
+      diag.error(`classifyResult of the tool "${name}" threw`, error);
+    }
+    return told ?? failureOfResult(result);
+  };
 
   return async (...args) => {
     const context = args[args.length - 1] as ContextOf<Arguments> & ProtectedContext;

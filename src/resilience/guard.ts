@@ -35,7 +35,7 @@ export class Guard {
   readonly #clock: Clock;
   readonly #limit: number | undefined;
   readonly #adaptive: boolean;
-  readonly #classifyResult: PipelineOptions['classifyResult'];
+  readonly classifyResult: PipelineOptions['classifyResult'];
   readonly #env: CallEnvironment;
 
   /** @param settings checked and resolved by `Pipeline` */
@@ -60,7 +60,7 @@ export class Guard {
     this.#callBreaker = perAttempt ? undefined : this.breaker;
     this.#budget = this.retry ? this.retry.budget : hedge ? new RetryBudget() : undefined;
     const { classifier } = options;
-    this.#classifyResult = options.classifyResult;
+    this.classifyResult = options.classifyResult;
     const classifyOptions = { ...(classifier && { classifier }), wallTime: () => clock.wallTime() };
     this.#env = {
       name,
@@ -75,7 +75,7 @@ export class Guard {
 
   /** A new call, with the earliest of the deadlines that hold for it. */
   call<T>(options: CallOptions<T>): Call<T> {
-    const { signal, classifyResult = this.#classifyResult } = options;
+    const { signal, classifyResult = this.classifyResult } = options;
     return new Call<T>(this.#env, this.#deadline(options), signal, classifyResult);
   }
 

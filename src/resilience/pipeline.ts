@@ -114,6 +114,11 @@ export class Pipeline {
     return this.#guard.retry;
   }
 
+  /** As given in the options; for who puts one of his own in front of it. */
+  get classifyResult(): PipelineOptions['classifyResult'] {
+    return this.#guard.classifyResult;
+  }
+
   get hedge(): Hedge | undefined {
     return this.#guard.hedge;
   }

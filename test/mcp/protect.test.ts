@@ -321,6 +321,46 @@ describe('protect', () => {
     });
   });
 
+  test("the pipeline's own classifyResult holds under protect, and one that throws hides no isError", async () => {
+    const clock = new ManualClock();
+    const throttled = createFailure('RATE_LIMITED', { retryAfter: 1 });
+    const limited = { ...text('quota exceeded'), quota: true };
+    const pipeline = createPipeline(
+      'crm',
+      { retry: { maxRetries: 1 }, cache: { ttl: 1_000 } },
+      {
+        clock,
+        classifyResult: (result) => ((result as { quota?: true }).quota ? throttled : undefined),
+      },
+    );
+    let calls = 0;
+    const handler = protect(
+      { name: 'me', pipeline, annotations: readOnly },
+      async (_context: object) => (++calls === 1 ? limited : text('up')),
+    );
+    const answer = handler({});
+    await clock.advance(1_500);
+    expect([(await answer).content[0]?.text, calls]).toEqual(['up', 2]);
+
+    const broken = createPipeline('crm 2', { cache: { ttl: 1_000 } });
+    let failures = 0;
+    const options = {
+      name: 'me',
+      pipeline: broken,
+      annotations: readOnly,
+      classifyResult: () => {
+        throw new Error('classifier broke');
+      },
+    };
+    const failing = protect(options, async (_context: object) => {
+      failures++;
+      return { ...text('no'), isError: true };
+    });
+    await failing({});
+    await failing({});
+    expect(failures).toBe(2);
+  });
+
   test('users of one OAuth client do not share answers', async () => {
     const pipeline = createPipeline('crm', { cache: { ttl: 1_000 } });
     let calls = 0;
