@@ -5,6 +5,7 @@
  */
 import { z } from 'zod';
 import { type HttpSettings, httpSettingsSchema } from './mcp/transports/http-settings.ts';
+import { isObject } from './resilience/settings.ts';
 
 /** As much of JSON Schema as the settings of the door use. */
 interface Schema {
@@ -81,9 +82,6 @@ const ruleAt = (path: readonly PropertyKey[]): Schema | undefined => {
 
 const nameOf = (path: readonly PropertyKey[]): string => ['http', ...path.map(String)].join('.');
 
-const isRecord = (value: unknown): value is Record<PropertyKey, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 const valueAt = (value: unknown, path: readonly PropertyKey[]): unknown =>
   path.reduce<unknown>(
     (inner, key) => (typeof inner === 'object' && inner !== null ? Reflect.get(inner, key) : inner),
@@ -103,7 +101,7 @@ const explain = (
       (key) => `${nameOf([...path, key])} is not a setting; known are ${known.join(', ')}`,
     );
   }
-  if (issue.code === 'invalid_union' && isRecord(value)) {
+  if (issue.code === 'invalid_union' && isObject(value)) {
     // Of the alternatives, the one that the value is meant for.
     const meant = issue.errors.find((errors) => errors.some((error) => error.path.length > 0));
     const inner = meant ?? issue.errors.at(-1) ?? [];

@@ -11,7 +11,7 @@ import type { HttpSettings } from './mcp/transports/http-settings.ts';
 import { createPipeline } from './resilience/pipeline.ts';
 import { overridePolicy, type PolicySettings, policyRules } from './resilience/policy.ts';
 import { type PresetName, presets } from './resilience/presets.ts';
-import { check } from './resilience/settings.ts';
+import { check, isObject } from './resilience/settings.ts';
 import { type PolicyOverrides, type ToolPolicy, toolPolicies } from './tools/policies.ts';
 
 /** What `serve` can be told in a file. */
@@ -31,9 +31,6 @@ export class ConfigError extends Error {
 }
 
 const SYNTAX = { allowTrailingComma: true };
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Line and column of an offset, counted from 1. */
 const positionOf = (text: string, offset: number): string => {

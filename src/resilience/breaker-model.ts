@@ -2,6 +2,7 @@
  * @module
  * What a circuit breaker can be, take, tell and leave behind.
  */
+import type { BreakerSettings } from './policy.ts';
 
 /**
  * What a breaker does with calls: `closed` lets them through, `open` refuses them, `half-open`
@@ -101,3 +102,7 @@ export const closed = (): Inner => ({
   state: 'closed',
   permit: { leaseUntil: Number.POSITIVE_INFINITY },
 });
+
+/** Settings with their defaults; only a slow call has none. */
+export type ResolvedBreakerSettings = Required<Omit<BreakerSettings, 'slowCallDuration'>> &
+  Pick<BreakerSettings, 'slowCallDuration'>;

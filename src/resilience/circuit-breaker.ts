@@ -17,6 +17,7 @@ import {
   type BreakerState,
   closed,
   type Inner,
+  type ResolvedBreakerSettings,
 } from './breaker-model.ts';
 import { BreakerReporter } from './breaker-reporter.ts';
 import { CircuitOpenError } from './circuit-open-error.ts';
@@ -26,9 +27,6 @@ import { createWindow, type FailureWindow } from './failure-window.ts';
 import { type BreakerSettings, breakerRules } from './policy.ts';
 import { rejected } from './rejected.ts';
 import { resolve } from './settings.ts';
-
-type ResolvedBreakerSettings = Required<Omit<BreakerSettings, 'slowCallDuration'>> &
-  Pick<BreakerSettings, 'slowCallDuration'>;
 
 /**
  * A circuit breaker (Nygard, "Release It!", 2nd ed. 2018, ch. 5).

@@ -250,11 +250,8 @@ export class Guard {
 
   /** The earliest of the settings' deadline, the caller's, and that of the call around this one. */
   #deadline<T>(options: CallOptions<T>): Deadline | undefined {
-    let earliest = options.deadline;
     const outer = currentDeadline();
-    if (outer !== undefined && outer.at < (earliest?.at ?? Number.POSITIVE_INFINITY)) {
-      earliest = outer;
-    }
+    let earliest = options.deadline?.earlier(outer) ?? outer;
     if (this.#limit !== undefined) {
       const own = this.#clock.now() + this.#limit;
       if (own < (earliest?.at ?? Number.POSITIVE_INFINITY))

@@ -117,7 +117,8 @@ const show = (value: unknown): string =>
         ? 'null'
         : `a value of type ${Array.isArray(value) ? 'array' : typeof value}`;
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
+/** True for what settings are written as: an object that is no list. */
+export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**

@@ -11,7 +11,7 @@ import {
   usualProbeLease,
 } from '../resilience/policy.ts';
 import type { RetryBudgetSettings } from '../resilience/retry-budget.ts';
-import { check, resolve } from '../resilience/settings.ts';
+import { check, isObject, resolve } from '../resilience/settings.ts';
 import { searchPolicy } from './search.ts';
 import { weatherPolicy } from './weather.ts';
 
@@ -51,9 +51,6 @@ const spelledOut = (policy: PolicySettings): PolicySettings => {
   return groups;
 };
 
-const isRecord = (value: unknown): boolean =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 const budgetOf = (budget: RetryBudgetSettings | false = {}): RetryBudgetSettings | false =>
   budget === false ? false : resolve(budgetRules, budget, 'retry.budget');
 
@@ -75,7 +72,7 @@ export const toolPolicies = (overrides: PolicyOverrides = {}): readonly ToolPoli
     if (override === undefined) return { tool, dependency, policy };
     const problems: string[] = [];
     // Overrides may come out of a file: whether they are an object is part of the check.
-    const merged = isRecord(override) ? overridePolicy(policy, override) : override;
+    const merged = isObject(override) ? overridePolicy(policy, override) : override;
     check(policyRules, merged, '', problems);
     if (problems.length > 0) throw new Error(`policies of "${tool}": ${problems.join('; ')}`);
     return { tool, dependency, policy: merged };
