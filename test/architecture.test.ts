@@ -26,6 +26,8 @@ const ALLOWED: Record<string, RegExp> = {
   resilience: /^(resilience\/|telemetry\/(signals|instruments|bounded-code)\.ts$|version\.ts$)/,
   mcp: /^(mcp|resilience|telemetry)\/|^version\.ts$/,
   tools: /^(tools|mcp|resilience|telemetry)\/|^version\.ts$/,
+  gateway: /^(gateway|mcp|resilience|telemetry)\/|^version\.ts$/,
+  chaos: /^(chaos|mcp|resilience|telemetry)\/|^version\.ts$/,
 };
 
 const violations = (rule: (file: string, specifier: string) => boolean): string[] =>

@@ -7,12 +7,17 @@
  * our own promises by part (`breaker.late-results`).
  */
 
+import { requirements as auth } from './requirements/auth.ts';
 import { requirements as cases } from './requirements/cases.ts';
+import { requirements as chaos } from './requirements/chaos.ts';
 import { requirements as cli } from './requirements/cli.ts';
 import { requirements as core } from './requirements/core.ts';
+import { requirements as drills } from './requirements/drills.ts';
 import { requirements as failure } from './requirements/failure.ts';
+import { requirements as gateway } from './requirements/gateway.ts';
 import { requirements as limits } from './requirements/limits.ts';
 import { requirements as mcp } from './requirements/mcp.ts';
+import { requirements as stack } from './requirements/stack.ts';
 import { requirements as telemetry } from './requirements/telemetry.ts';
 import { requirements as tools } from './requirements/tools.ts';
 
@@ -31,6 +36,11 @@ export const requirements = {
   ...mcp,
   ...tools,
   ...cli,
+  ...chaos,
+  ...drills,
+  ...stack,
+  ...gateway,
+  ...auth,
   ...cases,
 };
 
