@@ -15,6 +15,8 @@ import {
   type RequestId,
 } from '@modelcontextprotocol/sdk/types.js';
 
+export type { JSONRPCMessage, JSONRPCRequest, RequestId } from '@modelcontextprotocol/sdk/types.js';
+
 /**
  * Codes that we answer with. Those of JSON-RPC, and `sessionNotFound`, which existing clients
  * know. What HTTP itself refuses (403, 408, 429, 503) carries its status as the code: codes of

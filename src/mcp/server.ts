@@ -5,6 +5,7 @@
  */
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js';
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type {
   JSONRPCRequest,
   ServerNotification,
@@ -32,9 +33,19 @@ export interface ServerDefinition {
   readonly toErrorResult?: (error: unknown, tool: Tool) => ToolResult;
 }
 
+export type { Transport };
+
+/** What a door needs of the server behind it: the SDK's `Server` is one, the gateway's relay another. */
+export interface Connectable {
+  onerror?: ((error: Error) => void) | undefined;
+  /** Takes the transport, sets its callbacks and starts it. */
+  connect(transport: Transport): Promise<void>;
+  close(): Promise<void>;
+}
+
 /** Makes a server for one session; a server is never shared between two. */
 export interface ServerFactory {
-  (): Server;
+  (): Connectable;
   /** Names that telemetry may record as they are. */
   readonly known?: KnownNames;
 }
