@@ -4,10 +4,8 @@
  * JSON with comments and trailing commas. Whatever is wrong is refused at start, all of it at
  * once, each with its path and what is allowed.
  */
-import { readFileSync } from 'node:fs';
-import { type ParseError, parse, printParseErrorCode, visit } from 'jsonc-parser';
-import { readHttp } from './config-http.ts';
-import type { HttpSettings } from './mcp/transports/http-settings.ts';
+import { type HttpConfig, readHttp } from './config-http.ts';
+import { ConfigError, oddKeys, parseObject, readText } from './gateway/config-text.ts';
 import { createPipeline } from './resilience/pipeline.ts';
 import { overridePolicy, type PolicySettings, policyRules } from './resilience/policy.ts';
 import { type PresetName, presets } from './resilience/presets.ts';
@@ -18,25 +16,10 @@ import { type PolicyOverrides, type ToolPolicy, toolPolicies } from './tools/pol
 export interface Config {
   /** Settings over the defaults of each tool, `preset` included: it lies between the two. */
   readonly tools: PolicyOverrides;
-  readonly http: HttpSettings;
+  readonly http: HttpConfig;
 }
 
-/** A configuration that cannot be used; the message names where it stands and every problem. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError';
-
-  constructor(where: string, problems: readonly string[]) {
-    super([`${where} cannot be used:`, ...problems.map((problem) => `  - ${problem}`)].join('\n'));
-  }
-}
-
-const SYNTAX = { allowTrailingComma: true };
-
-/** Line and column of an offset, counted from 1. */
-const positionOf = (text: string, offset: number): string => {
-  const before = text.slice(0, offset).split('\n');
-  return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
-};
+export { ConfigError };
 
 /** Settings that are right one by one but not together are refused by the policies themselves. */
 const misfits = (policy: PolicySettings, path: string): string[] => {
@@ -102,29 +85,6 @@ const readTools = (value: unknown, problems: string[]): PolicyOverrides => {
   return tools;
 };
 
-/** `CloseBraceExpected` as people say it. */
-const inWords = (code: string): string =>
-  code.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).trim();
-
-/** Keys that are given twice, and those that would be none: they set the prototype. */
-const oddKeys = (text: string): string[] => {
-  const seen = new Set<string>();
-  const problems: string[] = [];
-  visit(
-    text,
-    {
-      onObjectProperty: (property, offset, _length, _line, _column, pathOf) => {
-        const path = [...pathOf(), property].join('.');
-        if (property === '__proto__') problems.push(`${path} is not known`);
-        if (seen.has(path)) problems.push(`${path} is given again at ${positionOf(text, offset)}`);
-        seen.add(path);
-      },
-    },
-    SYNTAX,
-  );
-  return problems;
-};
-
 /**
  * Reads a configuration.
  *
@@ -132,13 +92,8 @@ const oddKeys = (text: string): string[] => {
  * @throws ConfigError with every problem found
  */
 export const parseConfig = (text: string, name: string): Config => {
-  const errors: ParseError[] = [];
-  const value: unknown = parse(text, errors, SYNTAX);
-  const problems = errors.map(
-    ({ error, offset }) => `${inWords(printParseErrorCode(error))} at ${positionOf(text, offset)}`,
-  );
-  if (problems.length > 0) throw new ConfigError(name, problems);
-  if (!isObject(value)) throw new ConfigError(name, ['it must be a JSON object']);
+  const value = parseObject(text, name);
+  const problems: string[] = [];
   for (const key of Object.keys(value)) {
     if (key !== 'tools' && key !== 'http' && key !== '$schema') {
       problems.push(`${key} is not known; known are tools, http`);
@@ -150,12 +105,6 @@ export const parseConfig = (text: string, name: string): Config => {
   return config;
 };
 
-const REASONS: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
-  EISDIR: 'it is a directory',
-  EACCES: 'it may not be read',
-};
-
 /**
  * Reads the configuration file, or gives the empty one where no file is named.
  *
@@ -163,13 +112,5 @@ const REASONS: Readonly<Record<string, string>> = {
  */
 export const loadConfig = (file: string | undefined): Config => {
   if (file === undefined) return { tools: {}, http: {} };
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    const { code = '', message } = error as NodeJS.ErrnoException;
-    throw new ConfigError(file, [REASONS[code] ?? message]);
-  }
-  // Some editors put a byte order mark in front.
-  return parseConfig(text.replace(/^\uFEFF/, ''), file);
+  return parseConfig(readText(file), file);
 };

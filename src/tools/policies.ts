@@ -3,15 +3,9 @@
  * Which tool calls what, under which policies: the defaults, what was set over them, and what
  * holds in the end.
  */
-import {
-  budgetRules,
-  overridePolicy,
-  type PolicySettings,
-  policyRules,
-  usualProbeLease,
-} from '../resilience/policy.ts';
-import type { RetryBudgetSettings } from '../resilience/retry-budget.ts';
-import { check, isObject, resolve } from '../resilience/settings.ts';
+import { overridePolicy, type PolicySettings, policyRules } from '../resilience/policy.ts';
+import { check, isObject } from '../resilience/settings.ts';
+import { spelledOut } from '../resilience/spelled-out.ts';
 import { searchPolicy } from './search.ts';
 import { weatherPolicy } from './weather.ts';
 
@@ -31,28 +25,6 @@ const DEFAULTS: readonly ToolPolicy[] = [
   { tool: 'get_weather', dependency: 'weather-api', policy: weatherPolicy },
   { tool: 'search', dependency: 'search-api', policy: searchPolicy },
 ];
-
-/** A policy with the defaults of every group that is set, those that follow from others included. */
-const spelledOut = (policy: PolicySettings): PolicySettings => {
-  const { rateLimit, breaker, retry } = policy;
-  const derived: PolicySettings = {
-    ...policy,
-    ...(rateLimit && { rateLimit: { burst: rateLimit.limit, ...rateLimit } }),
-    ...(retry && { retry: { ...retry, budget: budgetOf(retry.budget) } }),
-  };
-  const probeLease = usualProbeLease(policy);
-  const groups: Record<string, unknown> = { ...derived };
-  if (breaker && probeLease !== undefined) groups.breaker = { probeLease, ...breaker };
-  for (const [name, rule] of Object.entries(policyRules)) {
-    const group = groups[name];
-    if (rule.kind !== 'group' || typeof group !== 'object' || group === null) continue;
-    groups[name] = resolve(rule.rules, group, name);
-  }
-  return groups;
-};
-
-const budgetOf = (budget: RetryBudgetSettings | false = {}): RetryBudgetSettings | false =>
-  budget === false ? false : resolve(budgetRules, budget, 'retry.budget');
 
 /**
  * The policies to make pipelines from: the defaults of each tool with `overrides` over them.

@@ -11,18 +11,18 @@ import {
 } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { AuthInfo } from '@modelcontextprotocol/sdk/server/auth/types.js';
 import { diag } from '@opentelemetry/api';
 import { type Clock, systemClock, type Timer } from '../../resilience/clock.ts';
 import { RateLimiter } from '../../resilience/rate-limiter.ts';
 import { CODE } from '../jsonrpc.ts';
+import { principalOf } from '../principal.ts';
 import type { ServerFactory } from '../server.ts';
-import { type Refusal, refuse, retryAfter, sendJson } from './http-answer.ts';
-import { tooManyRequests } from './http-checks.ts';
+import { Admission, type Authenticate, pathOf } from './http-admission.ts';
+import { refuse, sendJson } from './http-answer.ts';
 import { Connections } from './http-connections.ts';
 import { allowOrigin, answerPreflight } from './http-cors.ts';
 import { Endpoint } from './http-endpoint.ts';
-import { clientAddress, limitKey, NameGuard } from './http-guards.ts';
+import { limitKey, NameGuard } from './http-guards.ts';
 import type { Caller } from './http-post.ts';
 import { type HttpSettings, httpSettingsSchema } from './http-settings.ts';
 
@@ -43,8 +43,13 @@ export interface ServeHttpOptions extends HttpSettings {
   readonly port: number;
   /** False makes `/readyz` answer 503. Default: always ready. */
   readonly ready?: () => boolean;
-  /** Finds out who calls, before the body is read: what it finds, or the refusal. */
-  readonly authenticate?: (req: IncomingMessage) => Promise<AuthInfo | Refusal>;
+  /**
+   * Finds out who calls, before the body is read: what it finds, or the refusal. Who is found is
+   * who the rate limit counts for; what was sent to prove it is not handed on.
+   */
+  readonly authenticate?: Authenticate;
+  /** JSON documents that anybody may read with GET, by their paths. Default: none. */
+  readonly documents?: Readonly<Record<string, object>>;
   /** Replaces the limiter that `rateLimit` describes. */
   readonly limiter?: DoorLimiter;
   readonly clock?: Clock;
@@ -73,11 +78,10 @@ export interface HttpDoor {
   close(): Promise<void>;
 }
 
-const pathOf = (req: IncomingMessage): string | undefined => req.url?.split('?')[0];
-
 // zod refuses keys it does not know, so that a misspelt setting is not ignored.
 const settingsOf = (options: ServeHttpOptions): HttpSettings => {
-  const { createServer, host, port, ready, authenticate, limiter, clock, ...settings } = options;
+  const { createServer, host, port, ready, limiter, clock, ...more } = options;
+  const { authenticate, documents, ...settings } = more;
   return settings;
 };
 
@@ -96,14 +100,16 @@ const settingsOf = (options: ServeHttpOptions): HttpSettings => {
  */
 export const serveHttp = async (options: ServeHttpOptions): Promise<HttpDoor> => {
   const { createServer, host = '127.0.0.1', port, ready = () => true, authenticate } = options;
-  const { limiter: injected, clock = systemClock } = options;
+  const { limiter: injected, clock = systemClock, documents = {} } = options;
   const settings = httpSettingsSchema.parse(settingsOf(options));
   const { rateLimit, readTimeout } = settings;
   const limiter: DoorLimiter | undefined =
     injected ?? (rateLimit ? new RateLimiter('mcp.http', rateLimit, { clock }) : undefined);
   const names = new NameGuard(host, settings.allowedHosts, settings.allowedOrigins);
-  const tryTake = ({ address }: Caller): number => {
-    const wait = limiter?.tryTake(limitKey(address)) ?? 0;
+  const tryTake = ({ address, authInfo }: Caller): number => {
+    const principal = principalOf(authInfo);
+    const key = principal === undefined ? limitKey(address) : `principal ${principal}`;
+    const wait = limiter?.tryTake(key) ?? 0;
     if (wait > 0) limiter?.refusal?.(wait);
     return wait;
   };
@@ -111,28 +117,6 @@ export const serveHttp = async (options: ServeHttpOptions): Promise<HttpDoor> =>
   const endpoint = new Endpoint({ createServer, settings, clock, tryTake, onError });
   let draining = false;
   let wake = () => {};
-
-  /** Everything before the endpoint: names, path, limits, credentials. */
-  const admit = async (req: IncomingMessage): Promise<Caller | Refusal> => {
-    if (connections.isExcess(req.socket)) {
-      const message = `Service Unavailable: all ${settings.maxConnections} connections are in use; try again`;
-      return { status: 503, message, headers: { ...retryAfter(1_000), connection: 'close' } };
-    }
-    const foreign = names.check(req);
-    if (foreign) return foreign;
-    if (pathOf(req) !== settings.path) {
-      const message = `Not Found: the MCP endpoint is ${settings.path}`;
-      return { status: 404, code: CODE.invalidRequest, message };
-    }
-    const address = clientAddress(req, settings.trustProxy);
-    // What is known of the connection is known of the proxy, where there is one.
-    const port = address === clientAddress(req, 0) ? req.socket.remotePort : undefined;
-    const caller = { address, port, authInfo: undefined };
-    const wait = tryTake(caller);
-    if (wait > 0) return tooManyRequests(wait);
-    const found = await authenticate?.(req);
-    return found && 'status' in found ? found : { ...caller, authInfo: found };
-  };
 
   const serve = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
     if (pathOf(req) === '/healthz') {
@@ -147,12 +131,14 @@ export const serveHttp = async (options: ServeHttpOptions): Promise<HttpDoor> =>
         answerPreflight(res);
         return;
       }
-      const caller = await admit(req);
-      if ('status' in caller) {
-        refuse(res, caller);
+      const admitted = await admission.admit(req);
+      if ('status' in admitted) {
+        refuse(res, admitted);
+      } else if ('document' in admitted) {
+        sendJson(res, 200, admitted.document);
       } else {
         res.once('close', () => wake());
-        await endpoint.handle(req, res, caller);
+        await endpoint.handle(req, res, admitted);
       }
     }
   };
@@ -175,6 +161,14 @@ export const serveHttp = async (options: ServeHttpOptions): Promise<HttpDoor> =>
     },
   );
   const connections = new Connections(settings.maxConnections);
+  const admission = new Admission({
+    settings,
+    isExcess: (socket) => connections.isExcess(socket),
+    names,
+    tryTake,
+    authenticate,
+    documents,
+  });
   http.on('connection', (socket: Socket) => connections.opened(socket));
   http.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) =>
     connections.answerClientError(error, socket),
