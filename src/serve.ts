@@ -3,6 +3,7 @@
  * The reference server as one process: telemetry, tools, a door, and an orderly end.
  */
 import { ConfigError, loadConfig } from './config.ts';
+import { authenticationOf } from './gateway/config-auth.ts';
 import { createServer } from './mcp/server.ts';
 import { serveHttp } from './mcp/transports/http.ts';
 import { serveStdio } from './mcp/transports/stdio.ts';
@@ -21,6 +22,8 @@ export interface ServeOptions {
   readonly host: string;
   readonly port: number;
   readonly configFile?: string;
+  /** Whether faults can be injected. Default false: nothing of it is there then. */
+  readonly chaos?: boolean;
   readonly env: NodeJS.ProcessEnv;
   /** Where JSON-RPC goes on stdio: the real stdout. */
   readonly stdout: NodeJS.WriteStream;
@@ -36,6 +39,10 @@ export interface Served {
   close(): Promise<void>;
 }
 
+const CHAOS_INSTRUCTIONS =
+  ' Chaos is on: inject_fault makes calls fail on purpose. Read chaos://playbook before you use it; ' +
+  'halt_chaos ends all of it.';
+
 const INSTRUCTIONS =
   'Weather and search over protected calls. A result may be marked cached or degraded; a failed ' +
   'call says whether and when to try again. health_check tells which dependencies work.';
@@ -50,9 +57,13 @@ const UPSTREAMS = [
 
 const LANGUAGES = ['en', 'zh'];
 
-/** Refuses variables that say nothing we know, all of them at once and before anything is started. */
-const checkEnvironment = (env: NodeJS.ProcessEnv): void => {
-  const problems: string[] = [];
+/**
+ * Refuses variables that say nothing we know, all of them at once and before anything is started.
+ *
+ * @param refused why something that was asked for must not be, if so
+ */
+const checkEnvironment = (env: NodeJS.ProcessEnv, refused: string | undefined): void => {
+  const problems: string[] = refused === undefined ? [] : [refused];
   const language = env.MCP_RESILIENCE_LANG?.trim().toLowerCase() || 'en';
   if (!LANGUAGES.includes(language)) {
     problems.push(`MCP_RESILIENCE_LANG must be ${LANGUAGES.join(' or ')}, got "${language}"`);
@@ -90,22 +101,28 @@ const limitsOf = ({ tool, dependency, policy }: ToolPolicy): string => {
 export const serve = async (options: ServeOptions): Promise<Served> => {
   const { transport, host, port, env, say } = options;
   const config = loadConfig(options.configFile);
-  checkEnvironment(env);
+  const module = options.chaos ? await import('./chaos/chaos.ts') : undefined;
+  checkEnvironment(env, module?.chaosRefusal(env));
   const telemetry = startTelemetry({ env });
-  const registry = new PipelineRegistry();
+  const chaos = module?.createChaos({ targets: describePolicies(config.tools) });
+  const registry = new PipelineRegistry(chaos && { inject: chaos.inject });
+  const tools = createTools({
+    registry,
+    env,
+    policies: config.tools,
+    snapshot: () => telemetry.snapshot(),
+    destination: telemetry.destination,
+  });
   const create = createServer({
     name: 'mcp-resilience',
     version: VERSION,
-    instructions: INSTRUCTIONS,
-    tools: createTools({
-      registry,
-      env,
-      policies: config.tools,
-      snapshot: () => telemetry.snapshot(),
-      destination: telemetry.destination,
-    }),
+    instructions: INSTRUCTIONS + (chaos ? CHAOS_INSTRUCTIONS : ''),
+    tools: chaos ? [...tools.map(chaos.watch), ...chaos.tools] : tools,
+    ...(chaos && { resources: chaos.resources, prompts: chaos.prompts }),
   });
   const end = async (close: () => Promise<void>): Promise<void> => {
+    // Calls that a fault holds are let go, so that they can finish.
+    await chaos?.close();
     try {
       await close();
     } catch (error) {
@@ -118,6 +135,12 @@ export const serve = async (options: ServeOptions): Promise<Served> => {
   const sayWhatHolds = (): void => {
     for (const entry of describePolicies(config.tools)) say(limitsOf(entry));
     say(`telemetry goes to ${telemetry.destination}`);
+    if (chaos) {
+      say(
+        'warning: chaos is on: whoever can call tools here can make them fail, by inject_fault; ' +
+          'halt_chaos ends all faults, and so does a restart',
+      );
+    }
   };
 
   if (transport === 'stdio') {
@@ -139,11 +162,25 @@ export const serve = async (options: ServeOptions): Promise<Served> => {
     return { ended: door.closed, close: () => end(close) };
   }
 
-  const door = await serveHttp({ ...config.http, createServer: create, host, port });
+  const { auth, ...http } = config.http;
+  const authenticator = authenticationOf(auth, options.configFile ?? 'the configuration', {
+    env,
+    pipelines: registry,
+    ...(http.path !== undefined && { path: http.path }),
+  });
+  const { authenticate, documents } = authenticator ?? {};
+  const door = await serveHttp({
+    ...http,
+    ...(authenticate && documents && { authenticate, documents }),
+    createServer: create,
+    host,
+    port,
+  });
   say(`mcp-resilience serves MCP at ${door.url}`);
   if (!isLoopback(host)) {
+    const open = authenticator ? '' : ', and nothing asks who calls';
     say(
-      `warning: ${host} can be reached from other machines, and nothing asks who calls; ` +
+      `warning: ${host} can be reached from other machines${open}; ` +
         'names that they call it by must stand in http.allowedHosts',
     );
   }

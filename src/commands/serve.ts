@@ -21,6 +21,7 @@ interface Flags {
   readonly host: string;
   readonly port: number;
   readonly config?: string;
+  readonly chaos?: boolean;
 }
 
 const serve = async (flags: Flags, command: Command): Promise<void> => {
@@ -50,6 +51,7 @@ const serve = async (flags: Flags, command: Command): Promise<void> => {
       host: flags.host,
       port: flags.port,
       ...(flags.config !== undefined && { configFile: flags.config }),
+      chaos: flags.chaos ?? flag('MCP_CHAOS'),
       env: process.env,
       stdout,
       say,
@@ -66,7 +68,8 @@ Environment:
   OTEL_EXPORTER_OTLP_ENDPOINT  where telemetry goes, such as http://localhost:4318; all of OTEL_* holds
   MCP_RESILIENCE_LANG          language of failure texts: en (the default) or zh
   WEATHER_API_URL              base of the weather API (https://wttr.in)
-  SEARCH_API_URL               base of the search API (https://en.wikipedia.org)`;
+  SEARCH_API_URL               base of the search API (https://en.wikipedia.org)
+  MCP_CHAOS_IN_PRODUCTION      1 allows --chaos where NODE_ENV is production`;
 
 /** Adds the command to the program. It is the one that runs when none is named. */
 export const addServe = (program: Command): void => {
@@ -93,6 +96,7 @@ export const addServe = (program: Command): void => {
     .addOption(host)
     .addOption(port)
     .addOption(config)
+    .option('--chaos', 'let clients inject faults into calls, to try things out (or MCP_CHAOS=1)')
     .addHelpText('after', ENVIRONMENT)
     .action(serve);
   // Its flags work without its name, so they belong into the first help that people look at.

@@ -17,7 +17,7 @@ import {
   SpanStatusCode,
   trace,
 } from '@opentelemetry/api';
-import { instruments, tracer } from '../telemetry/instruments.ts';
+import { faultMarks, instruments, tracer } from '../telemetry/instruments.ts';
 import * as semconv from '../telemetry/semconv.ts';
 import { ATTR } from '../telemetry/signals.ts';
 import { CODE } from './jsonrpc.ts';
@@ -182,7 +182,10 @@ export class Operation {
     this.#ended = true;
     const seconds = (performance.now() - this.#started) / 1_000;
     const { outcome, errorType, status, failureCode } = ending;
+    // A client that cancels does so from outside of the call.
+    const marks = faultMarks(this);
     const result: Attributes = {
+      ...marks,
       ...(errorType && { [semconv.ATTR_ERROR_TYPE]: errorType }),
       ...(status && { [semconv.ATTR_RPC_RESPONSE_STATUS_CODE]: status }),
     };
@@ -191,7 +194,7 @@ export class Operation {
       meters.serverOperationDuration.record(seconds, { ...this.#metric, ...result }, this.context);
       if (this.#tool) {
         const failure = ending.failureCode ?? status ?? semconv.ERROR_TYPE_TOOL_ERROR;
-        recordToolDuration(this.#tool, seconds, outcome, failure, this.context);
+        recordToolDuration(this.#tool, seconds, outcome, failure, this.context, marks);
       }
     }
     this.#span.setAttributes({

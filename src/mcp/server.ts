@@ -4,20 +4,16 @@
  * what it does not know of a result; here results pass through whole.
  */
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
-import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
-import type {
-  JSONRPCRequest,
-  ServerNotification,
-  ServerRequest,
-  ServerResult,
-} from '@modelcontextprotocol/sdk/types.js';
+import type { JSONRPCRequest, ServerResult } from '@modelcontextprotocol/sdk/types.js';
 import { createFailure, type FailureDetails, failureToJSON } from '../resilience/failure.ts';
 import { CODE, JsonRpcError } from './jsonrpc.ts';
 import { META_FAILURE } from './meta.ts';
+import { createOffer } from './offer.ts';
 import type { KnownNames } from './operation.ts';
-import { principalOf } from './principal.ts';
-import type { Tool, ToolContext, ToolResult } from './tool.ts';
+import type { Prompt, Resource } from './prompt.ts';
+import type { Tool, ToolResult } from './tool.ts';
+import { contextFor, type Extra } from './tool-context.ts';
 import { checkResult, internalError, invalidInput, thrownToResult } from './tool-failure.ts';
 import { describeTool, type ListedTool } from './tool-schema.ts';
 
@@ -29,6 +25,10 @@ export interface ServerDefinition {
   readonly instructions?: string;
   /** Listed in this order. Names must be unique. */
   readonly tools: readonly Tool[];
+  /** Texts that clients can read. Default: none, and the capability is not declared. */
+  readonly resources?: readonly Resource[];
+  /** Texts that start a conversation. Default: none, and the capability is not declared. */
+  readonly prompts?: readonly Prompt[];
   /** Result for what a handler threw. Default: its message and a structured failure. */
   readonly toErrorResult?: (error: unknown, tool: Tool) => ToolResult;
 }
@@ -50,27 +50,6 @@ export interface ServerFactory {
   readonly known?: KnownNames;
 }
 
-type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
-
-/** Progress of one call: only if the client asked, only while it waits, only forward (2025-11-25, basic/utilities/progress). */
-const progressOf = (extra: Extra, isRunning: () => boolean): ToolContext['progress'] => {
-  const progressToken = extra._meta?.progressToken;
-  if (progressToken === undefined) return () => {};
-  let last = Number.NEGATIVE_INFINITY;
-  return (progress, total, message) => {
-    if (!isRunning() || !(progress > last)) return;
-    last = progress;
-    const params = {
-      progressToken,
-      progress,
-      ...(total !== undefined && { total }),
-      ...(message !== undefined && { message }),
-    };
-    // Progress is a courtesy: a client that has gone is noticed elsewhere.
-    extra.sendNotification({ method: 'notifications/progress', params }).catch(() => {});
-  };
-};
-
 /** Failures that are no tool's: a JSON-RPC error whose data holds the structured failure. */
 const refusal = (
   code: 'INVALID_INPUT' | 'METHOD_NOT_FOUND',
@@ -86,6 +65,25 @@ const quoted = (name: string): string => (name.length > 128 ? `${name.slice(0, 1
 
 /** There are no tasks here, so a request that asks for one is processed as any other (2025-11-25, basic/utilities/tasks, "Capability Negotiation"); the SDK would refuse it. */
 class ToolServer extends Server {
+  #ended = new AbortController();
+
+  /** Aborted when its session has ended, or the client has gone, as far as anybody can tell. */
+  get ended(): AbortSignal {
+    return this.#ended.signal;
+  }
+
+  override onclose = (): void => this.#ended.abort();
+
+  override connect(transport: Transport): Promise<void> {
+    const onclientgone = () => {
+      this.#ended.abort();
+      // It may come back all the same.
+      this.#ended = new AbortController();
+    };
+    Object.assign(transport, { onclientgone });
+    return super.connect(transport);
+  }
+
   protected override assertTaskHandlerCapability(): void {}
 }
 
@@ -93,20 +91,15 @@ const callTool = async (
   tool: Tool,
   params: Readonly<Record<string, unknown>>,
   extra: Extra,
+  server: ToolServer,
   definition: ServerDefinition,
 ): Promise<ToolResult> => {
-  const principal = principalOf(extra.authInfo);
   let running = true;
   try {
     const input = await tool.inputSchema.safeParseAsync(params.arguments ?? {});
     if (!input.success) return invalidInput(tool.name, input.error);
-    const result = await tool.handler(input.data, {
-      signal: extra.signal,
-      ...(extra.sessionId !== undefined && { sessionId: extra.sessionId }),
-      ...(principal !== undefined && { principal }),
-      ...(extra._meta && { meta: extra._meta }),
-      progress: progressOf(extra, () => running),
-    });
+    const context = contextFor(server, extra, server.ended, () => running);
+    const result = await tool.handler(input.data, context);
     return await checkResult(tool, result);
   } catch (error) {
     try {
@@ -140,11 +133,15 @@ export const createServer = (definition: ServerDefinition): ServerFactory => {
     tools.set(tool.name, tool);
     listed.push(describeTool(tool));
   }
+  const offer = createOffer(definition.resources ?? [], definition.prompts ?? []);
 
   const create = (): Server => {
     const server = new ToolServer(
       { name, version },
-      { capabilities: { tools: {} }, ...(instructions !== undefined && { instructions }) },
+      {
+        capabilities: { tools: {}, ...offer.capabilities },
+        ...(instructions !== undefined && { instructions }),
+      },
     );
     // Not setRequestHandler: for tools/call the SDK would parse the result and drop, or refuse,
     // whatever it does not know; and params that it cannot parse would be our internal error.
@@ -161,6 +158,8 @@ export const createServer = (definition: ServerDefinition): ServerFactory => {
         return { tools: listed } as unknown as ServerResult;
       }
       if (method !== 'tools/call') {
+        const offered = await offer.answer(method, params);
+        if (offered) return offered as ServerResult;
         throw refusal('METHOD_NOT_FOUND', `Method not found: ${quoted(method)}`);
       }
       const tool = typeof params.name === 'string' ? tools.get(params.name) : undefined;
@@ -173,10 +172,10 @@ export const createServer = (definition: ServerDefinition): ServerFactory => {
           suggestion: 'Use a name that tools/list gives.',
         });
       }
-      const result = await callTool(tool, params, extra, definition);
+      const result = await callTool(tool, params, extra, server, definition);
       return result as unknown as ServerResult;
     };
     return server;
   };
-  return Object.assign(create, { known: { tools } });
+  return Object.assign(create, { known: { tools, prompts: offer.prompts } });
 };

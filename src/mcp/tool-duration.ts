@@ -3,7 +3,7 @@
  * `tool.duration`, recorded once for each call: by the transport, which sees all of it, where
  * the transport is one of ours; else by `protect`.
  */
-import { type Context, context, createContextKey } from '@opentelemetry/api';
+import { type Attributes, type Context, context, createContextKey } from '@opentelemetry/api';
 import { boundedCode } from '../telemetry/bounded-code.ts';
 import { instruments } from '../telemetry/instruments.ts';
 import * as semconv from '../telemetry/semconv.ts';
@@ -27,6 +27,7 @@ export const sentCode = (code: unknown): string | undefined =>
  * Records one call.
  *
  * @param failure code of the failure, for outcomes that are one
+ * @param marks of the injected fault that the call met
  */
 export const recordToolDuration = (
   tool: string,
@@ -34,6 +35,7 @@ export const recordToolDuration = (
   outcome: ToolOutcome,
   failure: string,
   within: Context = context.active(),
+  marks?: Attributes,
 ): void => {
   const errorType =
     outcome === 'cancelled'
@@ -45,6 +47,7 @@ export const recordToolDuration = (
     [semconv.ATTR_GEN_AI_TOOL_NAME]: tool,
     [ATTR.toolOutcome]: outcome,
     ...(errorType && { [semconv.ATTR_ERROR_TYPE]: errorType }),
+    ...marks,
   };
   instruments().toolDuration.record(seconds, attributes, within);
 };

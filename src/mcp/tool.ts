@@ -85,10 +85,32 @@ export interface ToolContext {
   readonly signal: AbortSignal;
   /** Session the call belongs to, on transports that have sessions. */
   readonly sessionId?: string;
+  /**
+   * Aborted when that session has ended, or its client has closed its stream and not come back
+   * within 10 s, as one does that was killed. Absent where there is no session.
+   */
+  readonly sessionEnded?: AbortSignal;
+  /** What the client calls itself. Anybody can say anything here. */
+  readonly client?: { readonly name: string; readonly version: string };
   /** Who calls, where the door authenticates: cached answers are never shared across principals. */
   readonly principal?: string;
   /** `_meta` of the request, untouched. */
   readonly meta?: Readonly<Record<string, unknown>>;
+  /**
+   * Asks the person behind the client (2025-11-25, client/elicitation, form mode) and resolves
+   * with what they did. `schema` is a JSON Schema of flat fields for the form. Absent when the
+   * client did not say that it can ask.
+   *
+   * @throws when the client cannot be reached, or nobody answered within five minutes
+   */
+  readonly elicit?: (
+    message: string,
+    schema: Readonly<Record<string, unknown>>,
+  ) => Promise<{
+    readonly action: 'accept' | 'decline' | 'cancel';
+    /** What was filled in, on `accept`. */
+    readonly content?: Readonly<Record<string, unknown>>;
+  }>;
   /** Sends a progress notification; does nothing when the client did not ask for progress. */
   progress(progress: number, total?: number, message?: string): void;
 }

@@ -4,7 +4,7 @@
  * decides anything.
  */
 import { diag } from '@opentelemetry/api';
-import { emitEvent, instruments } from '../telemetry/instruments.ts';
+import { emitEvent, faultHook, faultMarks, instruments } from '../telemetry/instruments.ts';
 import { ATTR, EVENT } from '../telemetry/signals.ts';
 import type { BreakerEvent, BreakerState } from './breaker-model.ts';
 import type { CircuitBreaker } from './circuit-breaker.ts';
@@ -50,13 +50,17 @@ export class BreakerReporter {
   }
 
   rejected(): void {
+    // A call that a faulted one shut out suffers from the same fault.
+    faultHook()?.adopt(this.#breaker);
     this.count('rejected');
     this.#tell('rejected');
     emitEvent(EVENT.breakerRejected, 'warn', this.#outcomes.rejected);
   }
 
   changed(from: BreakerState, to: BreakerState): void {
-    const change = { ...this.#dependency, [ATTR.from]: from, [ATTR.to]: to };
+    if (to === 'open' || to === 'isolated') faultHook()?.carry(this.#breaker);
+    const marks = faultMarks(this.#breaker);
+    const change = { ...this.#dependency, [ATTR.from]: from, [ATTR.to]: to, ...marks };
     instruments().breakerTransitions.add(1, change);
     const severity = to === 'closed' || to === 'half-open' ? 'info' : 'warn';
     emitEvent(EVENT.breakerStateChanged, severity, change);
@@ -65,7 +69,8 @@ export class BreakerReporter {
 
   /** @param seconds from the first opening until it was closed again */
   recovered(seconds: number): void {
-    instruments().breakerRecoveryDuration.record(seconds, this.#dependency);
+    const attributes = { ...this.#dependency, ...faultMarks(this.#breaker) };
+    instruments().breakerRecoveryDuration.record(seconds, attributes);
   }
 
   #tell(event: BreakerEvent): void {

@@ -2,6 +2,7 @@
  * @module
  * What can be said in code of a pipeline and of each call, beside the settings.
  */
+import type { CallContext } from './attempt.ts';
 import type { Clock, Random } from './clock.ts';
 import type { Deadline } from './deadline.ts';
 import type { Classifier, Failure } from './failure.ts';
@@ -34,6 +35,18 @@ export interface PipelineOptions {
    * result itself is the answer, and is not cached.
    */
   readonly classifyResult?: (result: unknown) => Failure | undefined;
+  /**
+   * Stands around the work of each attempt as the innermost stage, inside the attempt's time
+   * limit: what it waits, throws or answers instead of calling `work` meets every policy as the
+   * real thing would. For fault injection. Default: none, and nothing is spent on it.
+   *
+   * @param dependency name of the pipeline
+   */
+  readonly inject?: <T>(
+    dependency: string,
+    context: CallContext,
+    work: () => T | PromiseLike<T>,
+  ) => T | PromiseLike<T>;
 }
 
 /**

@@ -4,7 +4,14 @@
  * attempts it has made. Everything that must be given back is given back here.
  */
 import { type Context, context, diag, trace } from '@opentelemetry/api';
-import { emitEvent, endSpan, instruments, startChildSpan } from '../telemetry/instruments.ts';
+import {
+  emitEvent,
+  endSpan,
+  faultHook,
+  faultMarks,
+  instruments,
+  startChildSpan,
+} from '../telemetry/instruments.ts';
 import { ATTR, attemptSpanName, EVENT } from '../telemetry/signals.ts';
 import { saysOverload } from './adaptive-limit.ts';
 import { Attempt, type AttemptHost, type Work } from './attempt.ts';
@@ -58,6 +65,8 @@ export class Call<T> implements AttemptHost {
   readonly #classifyResult: ((value: T) => Failure | undefined) | undefined;
   /** Where events belong that happen when nothing of the call runs: its time is up. */
   readonly #context: Context | undefined;
+  /** The same for fault injection; undefined without it. */
+  readonly #subject: object | undefined;
   #overloaded = false;
   #deadlinePassed: ResilienceError | undefined = undefined;
   #working = 0;
@@ -77,6 +86,7 @@ export class Call<T> implements AttemptHost {
     this.deadline = deadline;
     this.callerSignal = signal;
     this.#context = env.expiry || deadline ? context.active() : undefined;
+    this.#subject = faultHook()?.call();
   }
 
   /** Starts the next attempt. */
@@ -184,7 +194,11 @@ export class Call<T> implements AttemptHost {
     // The deadline ends all attempts that are out, but passes once.
     if (reason === 'deadline' && this.#deadlinePassed) return this.#deadlinePassed;
     const { name, timeout } = this.#env;
-    const attributes = { [ATTR.dependency]: name, [ATTR.reason]: reason };
+    const attributes = {
+      [ATTR.dependency]: name,
+      [ATTR.reason]: reason,
+      ...(this.#subject && faultMarks(this.#subject)),
+    };
     context.with(this.#context ?? context.active(), () => {
       instruments().timeouts.add(1, attributes);
       emitEvent(EVENT.timeoutExceeded, 'warn', { ...attributes, [ATTR.attempt]: attempt });

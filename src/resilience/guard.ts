@@ -36,6 +36,7 @@ export class Guard {
   readonly #limit: number | undefined;
   readonly #adaptive: boolean;
   readonly classifyResult: PipelineOptions['classifyResult'];
+  readonly #inject: PipelineOptions['inject'];
   readonly #env: CallEnvironment;
 
   /** @param settings checked and resolved by `Pipeline` */
@@ -61,6 +62,7 @@ export class Guard {
     this.#budget = this.retry ? this.retry.budget : hedge ? new RetryBudget() : undefined;
     const { classifier } = options;
     this.classifyResult = options.classifyResult;
+    this.#inject = options.inject;
     const classifyOptions = { ...(classifier && { classifier }), wallTime: () => clock.wallTime() };
     this.#env = {
       name,
@@ -94,6 +96,7 @@ export class Guard {
     const { rateLimitKey, priority } = options;
     const gone = goneIn(call);
     if (gone) return gone;
+    if (this.#inject) work = injected(this.name, this.#inject, work);
     const { rateLimiter } = this;
     if (rateLimiter && rateLimiter.tryTake(rateLimitKey, undefined, priority) !== 0) {
       const turn = rateLimiter.take(rateLimitKey, waiting(call, options));
@@ -260,6 +263,11 @@ export class Guard {
     return earliest?.at === Number.POSITIVE_INFINITY ? undefined : earliest;
   }
 }
+
+const injected =
+  <T>(name: string, inject: NonNullable<PipelineOptions['inject']>, work: Work<T>): Work<T> =>
+  (context) =>
+    inject(name, context, () => work(context));
 
 /** Set when nobody waits for the answer any more, as may come to pass while a call waits. */
 const goneIn = <T>(call: Call<T>): Promise<never> | undefined => {

@@ -3,14 +3,14 @@
  * Puts the policies of one dependency together in the one right order:
  *
  * deadline -> cache / single flight -> fallback -> rate limit -> bulkhead -> breaker -> retry
- * (budget) -> hedge -> attempt timeout -> the call
+ * (budget) -> hedge -> attempt timeout -> injected fault -> the call
  *
  * A stage that is not set costs nothing. What is not needed is not made: no timer, signal or
  * error on the way of a call that succeeds at once.
  */
 import { diag } from '@opentelemetry/api';
 import { boundedCode } from '../telemetry/bounded-code.ts';
-import { emitEvent, instruments } from '../telemetry/instruments.ts';
+import { emitEvent, faultHook, instruments } from '../telemetry/instruments.ts';
 import { ATTR, EVENT } from '../telemetry/signals.ts';
 import type { Work } from './attempt.ts';
 import type { Bulkhead } from './bulkhead.ts';
@@ -183,6 +183,7 @@ export class Pipeline {
     let fetched: Outcome<T>;
     try {
       fetched = await (shared ? this.#noLongerThan(options, promise) : promise);
+      if (shared) faultHook()?.adopt(fetched);
     } catch (error) {
       return { ok: false, error, failure: cancelled(this.name, error), attempts: 0 };
     }
@@ -217,7 +218,10 @@ export class Pipeline {
     const flights = this.#flights as unknown as SingleFlight<Outcome<T>>;
     return flights.run(key, options.signal, async (signal) => {
       const fetched = await this.#fetch(work, { ...options, signal });
-      if (!fetched.ok || fetched.failure !== undefined) return fetched;
+      if (!fetched.ok || fetched.failure !== undefined) {
+        faultHook()?.carry(fetched);
+        return fetched;
+      }
       cache.set(key, fetched.value);
       return { ...fetched, cachedUntil: this.#clock.wallTime() + cache.ttl };
     });

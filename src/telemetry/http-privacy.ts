@@ -5,6 +5,7 @@
  * exports of telemetry itself.
  */
 import { context, createContextKey, type Span } from '@opentelemetry/api';
+import { faultMarks } from './instruments.ts';
 
 const PRIVATE_PATH = createContextKey('mcp-resilience private path');
 
@@ -23,8 +24,13 @@ const redactUrl = (url: string): string => url.replace(/\?[^#]*/, redactQuery);
 /** Takes the path out of a URL. */
 const redactPath = (url: string): string => url.replace(/^([^/]*\/\/[^/?#]*)[^?#]*/, '$1/REDACTED');
 
-/** Hook of the HTTP and undici instrumentations: rewrites the URL attributes of a new span. */
+/**
+ * Hook of the HTTP and undici instrumentations: rewrites the URL attributes of a new span, and
+ * says which injected fault the request belongs to, if it does.
+ */
 const redactSpan = (span: Span): void => {
+  const marks = faultMarks();
+  if (marks) span.setAttributes(marks);
   const { attributes } = span as Span & { attributes?: Record<string, unknown> };
   const url = attributes?.['url.full'];
   const hidesPath = context.active().getValue(PRIVATE_PATH) === true;

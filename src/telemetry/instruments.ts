@@ -25,6 +25,40 @@ type KeysOf<Kind extends MetricSpec['instrument']> = {
   [Key in MetricKey]: (typeof METRIC)[Key]['instrument'] extends Kind ? Key : never;
 }[MetricKey];
 
+/**
+ * What fault injection knows of the calls that run: which of them met a fault, so that whatever
+ * they lead to says so. A subject is any object that stands for a call, or for what a call left
+ * behind, such as a breaker that it opened.
+ */
+export interface FaultHook {
+  /** Runs what belongs to a new call. */
+  enter<T>(call: object, run: () => T): T;
+  /** The call that we are in. */
+  call(): object | undefined;
+  /** Attributes of the fault that a subject met; without one, that the call met that we are in. */
+  marks(subject?: object): Attributes | undefined;
+  /** `subject` is now what the call has made of it: it carries the call's fault, or none. */
+  carry(subject: object): void;
+  /** What `subject` carries has reached the call that we are in. */
+  adopt(subject: object): void;
+  /** Puts marks on what is recorded with these instruments. */
+  watch(instruments: Instruments): void;
+}
+
+let faults: FaultHook | undefined;
+
+/** There while faults can be injected, and only then. */
+export const faultHook = (): FaultHook | undefined => faults;
+
+/** Attributes of the fault that caused what happens now, if one did. */
+export const faultMarks = (subject?: object): Attributes | undefined => faults?.marks(subject);
+
+/** Has everything that is emitted from now on carry the marks of `hook`; undefined ends it. */
+export const setFaultHook = (hook: FaultHook | undefined): void => {
+  faults = hook;
+  if (built) hook?.watch(built);
+};
+
 /** Metrics whose values are read from something alive when they are collected. */
 type ObservableKey = KeysOf<'observable up-down counter' | 'observable gauge'>;
 
@@ -125,6 +159,7 @@ export const instruments = (): Instruments => {
   if (provider !== builtOn) {
     builtOn = provider;
     built = build(provider);
+    faults?.watch(built);
   }
   return built;
 };
@@ -139,7 +174,7 @@ export const tracer = (): Tracer => api.trace.getTracer(SCOPE, VERSION);
 export const startChildSpan = (name: string, attributes: Attributes): Span | undefined => {
   if (!api.trace.getActiveSpan()?.isRecording()) return undefined;
   try {
-    return tracer().startSpan(name, { attributes });
+    return tracer().startSpan(name, { attributes: { ...attributes, ...faultMarks() } });
   } catch (error) {
     api.diag.error(`${SCOPE}: span ${name} was not started`, error);
     return undefined;
@@ -173,6 +208,8 @@ export const emitEvent = (
   span: Span | undefined = api.trace.getActiveSpan(),
 ): void => {
   try {
+    const marks = faultMarks();
+    if (marks) attributes = { ...marks, ...attributes };
     if (span?.isRecording()) span.addEvent(eventName, attributes);
     const provider = logsApi?.getLoggerProvider();
     if (provider !== loggerFrom) {

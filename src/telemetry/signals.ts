@@ -41,10 +41,16 @@ export const ATTR = {
   cacheAge: 'resilience.cache.age',
   toolOutcome: 'tool.outcome',
   upstreamName: 'mcp.upstream.name',
+  answeredBy: 'resilience.answered_by',
   faultKind: 'fault.kind',
   faultTarget: 'fault.target',
   faultInjected: 'fault.injected',
   faultId: 'fault.id',
+  faultActor: 'fault.actor',
+  faultReason: 'fault.reason',
+  faultTtl: 'fault.ttl',
+  faultSeed: 'fault.seed',
+  faultCount: 'fault.count',
 } as const;
 
 /** Event names: log records with this `eventName`, and the same on the active span. */

@@ -1,4 +1,103 @@
 import type { Requirement } from '../requirements.ts';
 
 /** Faults that are injected, and everything that keeps them from being left behind. */
-export const requirements = {} as const satisfies Record<string, Requirement>;
+export const requirements = {
+  X04: {
+    promise:
+      'an injected delay counts against the attempt timeout, a fault expires by itself, the tools are off and unlisted by default, and what a fault caused is marked',
+    source: 'cases.md X04: our own inject_fault; mcp-failure-lab, agentgateway fault injection',
+  },
+  'chaos.kinds': {
+    promise:
+      'each kind of fault leads to the failure code and the breaker effect that its documentation says, through fetch and through undici with a kept connection',
+    source: 'design 7; issue 5',
+  },
+  'chaos.like-the-real-thing': {
+    promise: 'an injected HTTP fault is classified as the same fault of a real upstream',
+    source: 'design 7: faults enter as the innermost stage',
+  },
+  'chaos.spans': {
+    promise:
+      'each kind marks the server span of the call and its HTTP span, which still shows the real upstream',
+    source: 'design 4; issue 5, honesty in telemetry',
+  },
+  'chaos.selection': {
+    promise:
+      'first attempts, every k-th, percent by seed, flapping and ramp strike exactly the attempts that they say',
+    source: 'design 7; issue 5',
+  },
+  'chaos.targets': {
+    promise:
+      'a target that is not known, is needed to end chaos, or cannot have that fault is refused with the names that can',
+    source: 'design 7',
+  },
+  'chaos.dose': {
+    promise: 'a fault strikes at most maxCount times, and no more than five are active',
+    source: 'design 7; issue 5',
+  },
+  'chaos.nothing-left': {
+    promise:
+      'after ttl, halt, the end of the session, a killed client, SIGKILL and a restart no fault is active',
+    source: 'issue 5',
+  },
+  'chaos.lets-go': {
+    promise: 'calls that a fault holds go on when it ends, and those given up are never executed',
+    source: 'issue 5: nothing can be left broken by accident',
+  },
+  'chaos.no-leak': {
+    promise: 'a thousand rounds of arming and clearing leave no timer, listener, socket or memory',
+    source: 'issue 5',
+  },
+  'chaos.executions': {
+    promise:
+      'whatever mix of faults strikes a tool that is not idempotent, it is never executed more often than it was called',
+    source: 'issue 5, property test',
+  },
+  'chaos.dry-run': {
+    promise:
+      'a dry run arms nothing and counts the calls of the last five minutes it would be aimed at',
+    source: 'design 7; issue 5',
+  },
+  'chaos.asks': {
+    promise:
+      'where the client can ask a person, nothing is armed unless the person accepts: decline, cancel and silence arm nothing',
+    source: 'issue 5; MCP 2025-11-25, client/elicitation',
+  },
+  'chaos.secrets': {
+    promise: 'a secret in the reason of a fault reaches neither logs nor spans nor answers',
+    source: 'issue 5',
+  },
+  'chaos.auto-stop': {
+    promise: 'when calls fail that no fault is aimed at, all faults end and it is said why',
+    source: 'issue 5',
+  },
+  'chaos.production': {
+    promise: 'chaos is refused where NODE_ENV is production, unless a second switch says so',
+    source: 'design 7',
+  },
+  'chaos.marks': {
+    promise:
+      'events, spans and metric points that a fault caused carry fault.injected and fault.id, and no others do',
+    source: 'design 4',
+  },
+  'chaos.marks-breaker': {
+    promise:
+      'a breaker that a fault opened marks its transitions, its recovery and whom it refuses, until it fails for real',
+    source: 'design 4; issue 5, honesty in telemetry',
+  },
+  'chaos.audit': {
+    promise:
+      'each fault that is armed, strikes or ends is a log record with who, why, whom, seed and counts',
+    source: 'issue 5',
+  },
+  'chaos.playbook': {
+    promise:
+      'an agent finds the playbook as a resource and the drill as a prompt, which name targets and kinds that exist',
+    source: 'issue 5',
+  },
+  'mcp.offer': {
+    promise:
+      'resources and prompts are listed, read and refused as the protocol says, and traced by their names',
+    source: 'MCP 2025-11-25, server/resources, server/prompts',
+  },
+} as const satisfies Record<string, Requirement>;

@@ -8,6 +8,7 @@ import type {
   TransportSendOptions,
 } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { JSONRPCMessage, RequestId } from '@modelcontextprotocol/sdk/types.js';
+import type { Timer } from '../../resilience/clock.ts';
 import type { ServedExtra } from '../instrument.ts';
 import { CODE, cancellation, cancelledId, isRequest, isResponse } from '../jsonrpc.ts';
 import type { Refusal } from './http-answer.ts';
@@ -21,6 +22,9 @@ export const SESSION_NOT_FOUND: Refusal = {
   // Existing clients know this text; they start a new session.
   message: 'Session not found',
 };
+
+/** Milliseconds that a client has to come back after it has lost its stream, before it counts as gone. */
+const TIME_TO_RETURN = 10_000;
 
 /** What a session transport needs. */
 export interface SessionOptions extends SseSettings {
@@ -47,6 +51,8 @@ export class SessionTransport implements Transport {
   onclose?: (() => void) | undefined;
   onerror?: ((error: Error) => void) | undefined;
   onmessage?: Transport['onmessage'];
+  /** Called when the client closed its stream, asks nothing, and did not come back in time. */
+  onclientgone?: (() => void) | undefined;
 
   readonly sessionId?: string;
   readonly principal: string | undefined;
@@ -55,6 +61,8 @@ export class SessionTransport implements Transport {
   readonly #options: SessionOptions;
   readonly #exchanges = new Map<RequestId, PostExchange>();
   #stream: SseStream | undefined;
+  /** Runs while the client has lost its stream and given no sign of life since. */
+  #return: Timer | undefined;
   #closed = false;
 
   constructor(options: SessionOptions) {
@@ -101,6 +109,7 @@ export class SessionTransport implements Transport {
 
   /** Hands messages on that need no answer; requests among them come through `serve`. */
   receive(messages: readonly JSONRPCMessage[], extra: ServedExtra): void {
+    this.#return?.cancel();
     for (const message of messages) {
       this.onmessage?.(message, extra);
       const cancelled = cancelledId(message);
@@ -112,8 +121,10 @@ export class SessionTransport implements Transport {
   openStream(res: ServerResponse): void {
     const stream = new SseStream(res, this.#headers(), this.#options, () => {
       if (this.#stream === stream) this.#stream = undefined;
+      if (!this.#closed && this.onclientgone) this.#awaitReturn();
     });
     this.#stream = stream;
+    this.#return?.cancel();
   }
 
   async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
@@ -142,12 +153,20 @@ export class SessionTransport implements Transport {
   end(reason: Refusal): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#return?.cancel();
     const exchanges = new Set(this.#exchanges.values());
     for (const exchange of exchanges) exchange.fail(reason);
     this.#stream?.end();
     this.#stream = undefined;
     this.#options.onEnded();
     this.onclose?.();
+  }
+
+  #awaitReturn(): void {
+    this.#return?.cancel();
+    this.#return = this.#options.clock.setTimer(TIME_TO_RETURN, () => {
+      if (this.running === 0) this.onclientgone?.();
+    });
   }
 
   #headers(): OutgoingHttpHeaders {

@@ -8,10 +8,24 @@ import { ByteCollector } from '../byte-collector.ts';
 /** A line without its end, or the reason why there is none. */
 export type Frame =
   | { readonly kind: 'line'; readonly text: string }
-  | { readonly kind: 'too-long' }
+  | {
+      readonly kind: 'too-long';
+      /** Its first bytes, as text: enough to tell what it was. */
+      readonly head: string;
+      /** Its last bytes, as text. */
+      readonly tail: string;
+    }
   | { readonly kind: 'not-utf8' };
 
 const NEWLINE = 0x0a;
+/** Bytes kept of each end of a line that is too long. */
+const KEPT = 512;
+
+/** The last bytes of two pieces, copied: what they came from may be large. */
+const lastOf = (first: Uint8Array, second: Uint8Array): Uint8Array =>
+  second.length >= KEPT
+    ? second.slice(-KEPT)
+    : Buffer.concat([first.subarray(Math.max(0, first.length + second.length - KEPT)), second]);
 
 /**
  * Holds at most `maxBytes` of an unfinished line, whatever the peer sends: the rest of a line
@@ -21,7 +35,8 @@ export class LineFramer {
   readonly #maxBytes: number;
   readonly #decoder = new TextDecoder('utf-8', { fatal: true });
   readonly #line = new ByteCollector();
-  #skipping = false;
+  /** Of the line that is being thrown away. */
+  #cut: { readonly head: Uint8Array; tail: Uint8Array } | undefined;
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
@@ -48,10 +63,12 @@ export class LineFramer {
   }
 
   #hold(piece: Uint8Array): void {
-    if (this.#skipping) return;
-    if (this.#line.size + piece.length > this.#maxBytes) {
-      this.#skipping = true;
-      this.#line.take();
+    if (this.#cut !== undefined) {
+      this.#cut.tail = lastOf(this.#cut.tail, piece);
+    } else if (this.#line.size + piece.length > this.#maxBytes) {
+      const held = this.#line.take();
+      const head = Buffer.concat([held.subarray(0, KEPT), piece.subarray(0, KEPT)]);
+      this.#cut = { head: head.subarray(0, KEPT), tail: lastOf(held, piece) };
     } else {
       this.#line.add(piece);
     }
@@ -59,9 +76,11 @@ export class LineFramer {
 
   #finish(frames: Frame[]): void {
     const bytes = this.#line.take();
-    if (this.#skipping) {
-      this.#skipping = false;
-      frames.push({ kind: 'too-long' });
+    if (this.#cut !== undefined) {
+      const { head, tail } = this.#cut;
+      this.#cut = undefined;
+      const decoder = new TextDecoder();
+      frames.push({ kind: 'too-long', head: decoder.decode(head), tail: decoder.decode(tail) });
       return;
     }
     try {

@@ -1,0 +1,123 @@
+/**
+ * @module
+ * The innermost stage of a pipeline: gives an attempt to the fault that strikes it. It stands
+ * inside the attempt's time limit, so that a delay counts against it.
+ */
+
+import { CODE, JsonRpcError } from '../mcp/jsonrpc.ts';
+import type { ToolResult } from '../mcp/tool.ts';
+import type { CallContext } from '../resilience/attempt.ts';
+import type { Clock } from '../resilience/clock.ts';
+import type { ActiveFault } from './active-fault.ts';
+import { currentScope, inScope } from './call-scope.ts';
+import { isHttpKind } from './fault.ts';
+import type { FaultRegistry, Injection } from './fault-registry.ts';
+import type { RecentCalls } from './recent-calls.ts';
+
+type Work<T> = () => T | PromiseLike<T>;
+
+/** What the stage works with. */
+export interface StageOptions {
+  readonly faults: FaultRegistry;
+  readonly calls: RecentCalls;
+  /** What the pipelines of this stage protect, and are called after. Default: dependencies. */
+  readonly protects?: 'dependency' | 'upstream';
+}
+
+/** `inject` of a pipeline; for a tool without one there is no dependency to name. */
+export type Stage = <T>(
+  name: string | undefined,
+  context: Pick<CallContext, 'signal' | 'attempt'>,
+  work: Work<T>,
+) => T | PromiseLike<T>;
+
+/**
+ * Waits until the time is over or the fault lets go, whichever is first.
+ *
+ * @throws the reason of the signal, as soon as it aborts
+ */
+const hold = (clock: Clock, delay: number, fault: ActiveFault, signal: AbortSignal) =>
+  new Promise<void>((resolve, reject) => {
+    const leave = () => {
+      timer.cancel();
+      release();
+      signal.removeEventListener('abort', onAbort);
+    };
+    const onAbort = () => {
+      leave();
+      reject(signal.reason);
+    };
+    const goOn = () => {
+      leave();
+      resolve();
+    };
+    const release = fault.onRelease(goOn);
+    const timer = clock.setTimer(delay, goOn, true);
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort();
+  });
+
+/** What a tool answers that could not do it. It does not say that it was made to. */
+const TOOL_ERROR: ToolResult = {
+  isError: true,
+  content: [{ type: 'text', text: 'The tool could not do this.' }],
+};
+
+const throughHttp = async <T>(injection: Injection, work: Work<T>): Promise<T> => {
+  let struck = false;
+  const observed: Injection = {
+    fault: injection.fault,
+    strike: () => {
+      const strikes = injection.strike();
+      struck ||= strikes;
+      return strikes;
+    },
+  };
+  try {
+    return await inScope({ ...currentScope(), injection: observed }, work);
+  } finally {
+    // It made no request through fetch or undici, or answered without one.
+    if (!struck) injection.fault.missed += 1;
+  }
+};
+
+const strike = async <T>(
+  injection: Injection,
+  { faults }: StageOptions,
+  signal: AbortSignal,
+  work: Work<T>,
+): Promise<T> => {
+  const { fault } = injection;
+  const { kind, target } = fault.spec;
+  if (isHttpKind(kind)) return throughHttp(injection, work);
+  // An answer in the place of a tool's can stand only where a tool is called.
+  const answers = kind === 'tool_error' || kind === 'protocol_error';
+  if (answers && currentScope()?.tool === undefined) {
+    fault.missed += 1;
+    return work();
+  }
+  const delay = kind === 'latency' || kind === 'hang' ? fault.delay() : 0;
+  if (!injection.strike()) return work();
+  if (kind === 'tool_error') return TOOL_ERROR as T;
+  if (kind === 'protocol_error') throw new JsonRpcError(CODE.internalError, 'Internal error');
+  if (kind === 'upstream_exit' || kind === 'session_loss')
+    faults.targets.act(kind, target.upstream);
+  else {
+    await hold(faults.clock, delay, fault, signal);
+    // Given up in the very moment that it went on: the work must not begin.
+    signal.throwIfAborted();
+  }
+  return inScope({ ...currentScope(), injection }, work);
+};
+
+/** Makes the stage; pass it to pipelines as `inject`. */
+export const createStage = (options: StageOptions): Stage => {
+  const { faults, calls, protects = 'dependency' } = options;
+  return (name, context, work) => {
+    const scope = currentScope();
+    const site = { tool: scope?.tool, session: scope?.session, [protects]: name };
+    if (context.attempt === 1) calls.record(site);
+    const injection = faults.decide({ ...site, attempt: context.attempt }, scope?.injection);
+    return injection ? strike(injection, options, context.signal, work) : work();
+  };
+};
