@@ -1,4 +1,4 @@
-module x
+module mcp-resilience/stack/jaeger
 
 go 1.26
 

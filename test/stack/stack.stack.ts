@@ -1,0 +1,118 @@
+/**
+ * @module
+ * The stack against the real Collector, Jaeger and Prometheus: what our server tells, where it
+ * arrives, and that nothing is lost on the way. Started by `npm run test:stack`.
+ *
+ * What takes long runs beside the tests that do not disturb it: the tests of the rules from the
+ * beginning, and the alerts, which fire while other things are asserted and resolve after.
+ */
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { verifies } from '../fixtures/verifies.ts';
+import * as alerts from './checks/alerts.ts';
+import * as dashboards from './checks/dashboards.ts';
+import * as files from './checks/files.ts';
+import * as metrics from './checks/metrics.ts';
+import * as outages from './checks/outages.ts';
+import * as sampling from './checks/sampling.ts';
+import * as traces from './checks/traces.ts';
+import type { Query } from './grafana.ts';
+import { startServer } from './server.ts';
+import { type ServiceName, type Stack, startStack } from './stack.ts';
+import { drive, environmentOf, POLICIES, startUpstreams, type Traces } from './traffic.ts';
+import { startTrouble, type Trouble } from './trouble.ts';
+
+let stack: Stack;
+let driven: Traces;
+let environment: Readonly<Record<string, string>>;
+let trouble: Trouble;
+/** What the programs had said before anything was made to go wrong. */
+let said: Readonly<Record<ServiceName, string>>;
+
+/** Work beside the tests; how it ends is asked for by one of them. */
+const beside = <T>(work: Promise<T>): Promise<T> => {
+  work.catch(() => {});
+  return work;
+};
+let valid: Promise<void>;
+let fired: Promise<void>;
+let empty: Promise<readonly Query[]>;
+let calm: Promise<void>;
+
+beforeAll(async () => {
+  const folder = process.env.STACK_FOLDER ?? mkdtempSync(join(tmpdir(), 'mcp-resilience-stack-'));
+  stack = await startStack(folder);
+  const upstreams = await startUpstreams();
+  environment = environmentOf(upstreams);
+  const server = await startServer(stack, {
+    name: 'mcp-resilience',
+    config: POLICIES,
+    env: environment,
+  });
+  const caller = await server.connect();
+  driven = await drive(caller, upstreams);
+  await caller.close();
+  said = {
+    'otel-collector': stack.log('otel-collector'),
+    jaeger: stack.log('jaeger'),
+    prometheus: stack.log('prometheus'),
+  };
+  trouble = await startTrouble(stack);
+  valid = beside(files.validFiles());
+  fired = beside(alerts.troubleFired(stack));
+  empty = beside(fired.catch(() => {}).then(() => dashboards.emptyQueries(stack)));
+  calm = beside(empty.catch(() => {}).then(() => trouble.calm()));
+});
+
+afterAll(() => stack?.stop());
+
+describe('what was driven', () => {
+  test('nothing complains of our configuration', () => {
+    const complaints = Object.values(said)
+      .flatMap((log) => log.split('\n'))
+      .filter((line) => /\t(warn|error)\t|level=(WARN|ERROR)/.test(line));
+    // The Go module of Jaeger has no browser part in it; the image has.
+    expect(complaints.filter((line) => !line.includes('ui assets not embedded'))).toEqual([]);
+  });
+
+  verifies('stack.values', () => metrics.countedValues(stack));
+  verifies('stack.seconds', () => metrics.seconds(stack));
+  verifies(['stack.one-total', 'O06'], () => metrics.oneTotal(stack));
+  verifies('stack.no-ratio', () => metrics.noRatio(stack));
+  verifies('stack.resource-labels', () => metrics.resourceLabels(stack));
+  verifies('stack.parent-chain', () => traces.parentChain(stack, driven));
+  verifies('stack.stdio-chain', () => traces.stdioChain(stack, environment));
+  verifies('O04', () => traces.gatewayChain(stack, trouble.gatewayTrace));
+  verifies('stack.events', async () => {
+    await traces.eventsOnSpans(stack, driven);
+    await traces.eventsInLog(stack);
+  });
+  verifies('stack.exemplars', () => metrics.exemplars(stack));
+  verifies('stack.monitor', () => metrics.monitorTab(stack));
+  verifies('stack.sampling', () => sampling.tailSampling(stack));
+  verifies('stack.redaction', () => sampling.redaction(stack));
+});
+
+describe('what goes wrong', () => {
+  verifies('stack.jaeger-away', () => outages.jaegerAway(stack));
+  verifies('stack.names', () => metrics.expectedNames(stack));
+  verifies('stack.compose-valid', () => files.validCompose());
+  verifies('stack.files-valid', () => valid);
+  verifies('stack.alerts-fire', async () => {
+    await alerts.rulesAreHealthy(stack);
+    await fired;
+    await alerts.allFired(stack);
+  });
+  verifies('stack.alerts-resolve', async () => {
+    await calm;
+    await alerts.allResolved(stack);
+  });
+  verifies('O07', async () => {
+    await dashboards.variablesHaveValues(stack);
+    await dashboards.filledSince(stack, await empty);
+  });
+  // Last: nothing can be asked of Prometheus meanwhile.
+  verifies('stack.prometheus-away', () => outages.prometheusAway(stack));
+});
