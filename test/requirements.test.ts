@@ -5,8 +5,8 @@ import { requirements } from './requirements.ts';
 
 const testRoot = import.meta.dirname;
 const files = readdirSync(testRoot, { recursive: true, encoding: 'utf8' })
-  // Those of test/stack run against the real programs, by a command of their own.
-  .filter((file) => /\.(test|stack)\.ts$/.test(file))
+  // Those that need the real programs, or the machine for themselves, have commands of their own.
+  .filter((file) => /\.(test|stack|drill)\.ts$/.test(file))
   .map((file) => readFileSync(join(testRoot, file), 'utf8'));
 
 describe('requirements', () => {

@@ -3,7 +3,7 @@
  * What faults can be aimed at: the tools, dependencies and upstream servers of this process. Never
  * at the tools that look after it.
  */
-import type { FaultSpec } from './fault.ts';
+import { FAULT_KINDS, type FaultSpec, type HttpFaultKind, isHttpKind } from './fault.ts';
 
 /**
  * What an upstream server lends to faults that only it can bring about. The gateway registers
@@ -14,17 +14,42 @@ export interface UpstreamHooks {
   readonly exit?: () => void;
   /** Has the upstream forget our session. Absent where it has none. */
   readonly loseSession?: () => void;
+  /** HTTP faults that requests to it can meet. Default: none, it is not asked over HTTP. */
+  readonly http?: readonly HttpFaultKind[];
 }
 
-/** A tool, and the dependency whose pipeline protects it, if one does. */
+/** A tool, and the dependency whose pipeline protects it, or the upstream that has it. */
 export interface ToolTarget {
   readonly tool: string;
   readonly dependency?: string;
+  readonly upstream?: string;
 }
+
+/** Tools that are added at most: a peer says what there is. */
+const MAX_TOOLS = 20_000;
+/** Names that an error tells at most. */
+const MAX_NAMED = 50;
 
 const HOOKS = { upstream_exit: 'exit', session_loss: 'loseSession' } as const;
 
-const namesOf = (names: Iterable<string>): string => [...names].join(', ') || 'none';
+const namesOf = (names: Iterable<string>): string => {
+  const all = [...names];
+  const more = all.length > MAX_NAMED ? ` and ${all.length - MAX_NAMED} more` : '';
+  return all.length === 0 ? 'none' : all.slice(0, MAX_NAMED).join(', ') + more;
+};
+
+/** Why an upstream cannot have a fault; undefined when it can. */
+const lacking = (kind: FaultSpec['kind'], hooks: UpstreamHooks): string | undefined => {
+  if (kind === 'upstream_exit' || kind === 'session_loss') {
+    if (hooks[HOOKS[kind]]) return undefined;
+    const what = kind === 'upstream_exit' ? 'no process of ours' : 'no session';
+    return `has ${what} that could be ended`;
+  }
+  if (!isHttpKind(kind) || hooks.http?.includes(kind)) return undefined;
+  return hooks.http === undefined
+    ? 'is not asked over HTTP'
+    : 'does not answer in the body of the response';
+};
 
 export class ChaosTargets {
   readonly #tools = new Map<string, ToolTarget>();
@@ -37,9 +62,7 @@ export class ChaosTargets {
    */
   constructor(tools: readonly ToolTarget[], excluded: readonly string[] = []) {
     this.#excluded = new Set(excluded);
-    for (const target of tools) {
-      if (!this.#excluded.has(target.tool)) this.#tools.set(target.tool, target);
-    }
+    this.addTools(tools);
   }
 
   get tools(): readonly ToolTarget[] {
@@ -60,11 +83,27 @@ export class ChaosTargets {
     return this.#tools.get(tool)?.dependency;
   }
 
-  /** Makes an upstream a target; the returned function takes it back. */
+  /** True for a tool that may be struck. */
+  hasTool(tool: string): boolean {
+    return this.#tools.has(tool);
+  }
+
+  /** Makes tools targets; those that never may be are left out. */
+  addTools(tools: Iterable<ToolTarget>): void {
+    for (const target of tools) {
+      const { tool } = target;
+      if (this.#excluded.has(tool)) continue;
+      if (this.#tools.size < MAX_TOOLS || this.#tools.has(tool)) this.#tools.set(tool, target);
+    }
+  }
+
+  /** Makes an upstream a target; the returned function takes it back, and its tools. */
   addUpstream(name: string, hooks: UpstreamHooks = {}): () => void {
     this.#upstreams.set(name, hooks);
     return () => {
-      if (this.#upstreams.get(name) === hooks) this.#upstreams.delete(name);
+      if (this.#upstreams.get(name) !== hooks) return;
+      this.#upstreams.delete(name);
+      for (const { tool, upstream } of this.tools) if (upstream === name) this.#tools.delete(tool);
     };
   }
 
@@ -88,15 +127,21 @@ export class ChaosTargets {
     if (upstream !== undefined && !this.#upstreams.has(upstream)) {
       return `target.upstream: there is no upstream "${upstream}"; there are ${namesOf(this.#upstreams.keys())}`;
     }
-    const own = tool === undefined ? undefined : this.#tools.get(tool)?.dependency;
-    if (tool !== undefined && dependency !== undefined && own !== dependency) {
-      return `target: ${tool} calls ${own ?? 'no dependency'}, not ${dependency}; name one of the two`;
+    const known = tool === undefined ? undefined : this.#tools.get(tool);
+    if (tool !== undefined && dependency !== undefined && known?.dependency !== dependency) {
+      return `target: ${tool} calls ${known?.dependency ?? 'no dependency'}, not ${dependency}; name one of the two`;
     }
-    const hooks = upstream === undefined ? undefined : this.#upstreams.get(upstream);
-    if ((kind === 'upstream_exit' || kind === 'session_loss') && !hooks?.[HOOKS[kind]]) {
-      const lacking = kind === 'upstream_exit' ? 'no process of ours' : 'no session';
-      return `kind ${kind}: the upstream "${upstream ?? ''}" has ${lacking} that could be ended`;
+    if (tool !== undefined && upstream !== undefined && known?.upstream !== upstream) {
+      return `target: ${tool} is a tool of ${known?.upstream ?? 'no upstream'}, not of ${upstream}; name one of the two`;
     }
-    return undefined;
+    const struck = upstream ?? known?.upstream;
+    if (struck === undefined) return undefined;
+    const hooks = this.#upstreams.get(struck) ?? {};
+    const problem = lacking(kind, hooks);
+    if (problem === undefined) return undefined;
+    const why = `kind ${kind}: the upstream "${struck}" ${problem}`;
+    if (!isHttpKind(kind)) return why;
+    const possible = FAULT_KINDS.filter((other) => lacking(other, hooks) === undefined);
+    return `${why}; it can have ${possible.join(', ')}`;
   }
 }

@@ -9,7 +9,7 @@ import type { PipelineOptions } from '../resilience/call-options.ts';
 import { type Clock, type Random, systemClock } from '../resilience/clock.ts';
 import { ChaosTargets, type ToolTarget } from './chaos-targets.ts';
 import { CONTROL_TOOLS, createControlTools } from './control-tools.ts';
-import { ChaosDispatcher } from './dispatcher.ts';
+import { ChaosDispatcher, type CreateConnection } from './dispatcher.ts';
 import { startMarking } from './fault-marks.ts';
 import { FaultRegistry } from './fault-registry.ts';
 import { FaultServer } from './fault-server.ts';
@@ -19,6 +19,7 @@ import { createPlaybook, createRunDrillPrompt } from './playbook.ts';
 import { RecentCalls } from './recent-calls.ts';
 import { createStage } from './stage.ts';
 import type { Dispatcher } from './undici.ts';
+import { type WatchedCall, watchCall } from './watch-call.ts';
 import { watchTool } from './watch-tool.ts';
 
 /** Allows chaos where NODE_ENV is production. */
@@ -45,7 +46,10 @@ export interface Chaos {
   readonly targets: ChaosTargets;
   /** `inject` of the pipelines that protect tools and dependencies. */
   readonly inject: NonNullable<PipelineOptions['inject']>;
-  /** `inject` of the pipelines that protect upstream servers and are called after them. */
+  /**
+   * `inject` of the pipelines that protect upstream servers and are called after them. What these
+   * carry is an answer as JSON-RPC has it: `{ result }` or `{ error }`.
+   */
   readonly injectUpstreams: NonNullable<PipelineOptions['inject']>;
   /** `inject_fault` and the tools that end what it began. */
   readonly tools: readonly Tool[];
@@ -53,6 +57,16 @@ export interface Chaos {
   readonly prompts: readonly Prompt[];
   /** Has calls of a tool be told apart; wrap every tool that is served, but the chaos tools. */
   readonly watch: <T extends Tool>(tool: T) => T;
+  /** The same for a call that is relayed. */
+  readonly watchCall: <T extends { readonly isError?: unknown }>(
+    call: WatchedCall,
+    run: () => T | PromiseLike<T>,
+  ) => Promise<T>;
+  /**
+   * `createConnection` for the request of `node:http` that is about to be made; undefined where no
+   * fault strikes it.
+   */
+  readonly divert: () => CreateConnection | undefined;
   /**
    * Makes a dispatcher that is passed to single requests (`fetch(url, { dispatcher })` of undici)
    * one that faults can enter; the global one is taken care of.
@@ -111,6 +125,8 @@ export const createChaos = (options: ChaosOptions): Chaos => {
     resources: [createPlaybook(faults)],
     prompts: [createRunDrillPrompt(faults)],
     watch: (tool) => watchTool(tool, { faults, outside, stage }),
+    watchCall: (call, run) => watchCall(call, { faults, outside }, run),
+    divert: dispatcher.divert,
     dispatcher: dispatcher.wrap,
     close: async () => {
       faults.destroy();

@@ -4,6 +4,8 @@
  * that a fault strikes keeps its URL, its Host and its span, and gets another socket; so its
  * errors, their classification and everything after take the way of the real thing.
  */
+import type { RequestOptions } from 'node:http';
+import type { Socket } from 'node:net';
 import { constants } from 'node:os';
 import { diag } from '@opentelemetry/api';
 import type { Clock } from '../resilience/clock.ts';
@@ -21,6 +23,9 @@ import {
   globalDispatcher,
   setGlobalDispatcher,
 } from './undici.ts';
+
+/** How `node:http` has a connection made. */
+export type CreateConnection = NonNullable<RequestOptions['createConnection']>;
 
 /** Of libuv, `UV_EAI_NONAME` and `UV_EAI_AGAIN`: what `errno` of a failed look-up is. */
 const DNS_ERRNO = { ENOTFOUND: -3008, EAI_AGAIN: -3001 } as const;
@@ -89,6 +94,31 @@ export class ChaosDispatcher {
     this.#wrapped.set(dispatcher, made);
     this.#originals.set(made, dispatcher);
     return made;
+  };
+
+  /**
+   * The same for `node:http`: `createConnection` of the request that is about to be made, where a
+   * fault strikes it; undefined for every other one.
+   */
+  divert = (): CreateConnection | undefined => {
+    const injection = currentScope()?.injection;
+    const kind = injection?.fault.spec.kind;
+    if (injection === undefined || kind === undefined || !isHttpKind(kind)) return undefined;
+    if (!injection.strike()) return undefined;
+    const connect = this.#connector(kind, injection);
+    return (options, callback) => {
+      const { hostname, host, port, protocol } = options;
+      connect(
+        {
+          hostname: hostname ?? host ?? '',
+          ...(port && { port: String(port) }),
+          ...(protocol && { protocol }),
+        },
+        // Its types promise a socket to somebody who gets an error; Node passes what is there.
+        callback as (error: Error | null, socket: Socket | null) => void,
+      );
+      return undefined;
+    };
   };
 
   /**

@@ -7,6 +7,9 @@ import type { Prompt, Resource } from '../mcp/prompt.ts';
 import { DEFAULT_TTL, FAULT_KINDS, MAX_TTL } from './fault.ts';
 import type { FaultRegistry } from './fault-registry.ts';
 
+/** Names that are listed at most: behind a gateway there can be thousands. */
+const MAX_NAMED = 50;
+
 /** One drill by hand, step by step. */
 interface HandDrill {
   readonly name: string;
@@ -85,8 +88,11 @@ const READING = `- \`injected\` counts attempts, not calls: a call that is retri
 
 const playbook = (faults: FaultRegistry): string => {
   const { tools, dependencies, upstreams } = faults.targets;
-  const names = (list: readonly string[]) =>
-    list.length === 0 ? 'none' : list.map((name) => `\`${name}\``).join(', ');
+  const names = (list: readonly string[]) => {
+    const more = list.length > MAX_NAMED ? ` and ${list.length - MAX_NAMED} more` : '';
+    const named = list.slice(0, MAX_NAMED).map((name) => `\`${name}\``);
+    return list.length === 0 ? 'none' : named.join(', ') + more;
+  };
   return `# Chaos playbook
 
 ## What can be struck here
@@ -136,7 +142,8 @@ export const createRunDrillPrompt = (faults: FaultRegistry): Prompt => {
       const tools = faults.targets.tools.map(({ tool }) => tool);
       const tool = asked ?? tools[0];
       if (tool === undefined || !tools.includes(tool)) {
-        throw new Error(`tool must be one of ${tools.join(', ') || 'none'}`);
+        const known = tools.slice(0, MAX_NAMED).join(', ') || 'none';
+        throw new Error(`tool must be one of ${known}${tools.length > MAX_NAMED ? ', …' : ''}`);
       }
       const call = JSON.stringify({
         ...drill.fault,

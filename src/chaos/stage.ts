@@ -57,6 +57,20 @@ const hold = (clock: Clock, delay: number, fault: ActiveFault, signal: AbortSign
     if (signal.aborted) onAbort();
   });
 
+/** Gives the answer of a tool as the pipelines of a stage have it, or ends the call with its error. */
+type Answering = <T>(
+  answer: { readonly result: ToolResult } | { readonly error: JsonRpcError },
+) => T;
+
+/** Tools give their result, or throw. */
+const asTool: Answering = <T>(answer: Parameters<Answering>[0]): T => {
+  if ('error' in answer) throw answer.error;
+  return answer.result as T;
+};
+
+/** Pipelines of upstreams carry answers as the protocol has them: an error is one too. */
+const asUpstream: Answering = <T>(answer: Parameters<Answering>[0]): T => answer as T;
+
 /** What a tool answers that could not do it. It does not say that it was made to. */
 const TOOL_ERROR: ToolResult = {
   isError: true,
@@ -83,7 +97,7 @@ const throughHttp = async <T>(injection: Injection, work: Work<T>): Promise<T> =
 
 const strike = async <T>(
   injection: Injection,
-  { faults }: StageOptions,
+  { faults, protects }: StageOptions,
   signal: AbortSignal,
   work: Work<T>,
 ): Promise<T> => {
@@ -98,8 +112,11 @@ const strike = async <T>(
   }
   const delay = kind === 'latency' || kind === 'hang' ? fault.delay() : 0;
   if (!injection.strike()) return work();
-  if (kind === 'tool_error') return TOOL_ERROR as T;
-  if (kind === 'protocol_error') throw new JsonRpcError(CODE.internalError, 'Internal error');
+  const answering = protects === 'upstream' ? asUpstream : asTool;
+  if (kind === 'tool_error') return answering({ result: TOOL_ERROR });
+  if (kind === 'protocol_error') {
+    return answering({ error: new JsonRpcError(CODE.internalError, 'Internal error') });
+  }
   if (kind === 'upstream_exit' || kind === 'session_loss')
     faults.targets.act(kind, target.upstream);
   else {

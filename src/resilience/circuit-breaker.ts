@@ -86,11 +86,22 @@ export class CircuitBreaker {
     return this.#inner.state;
   }
 
-  /** Seconds until a call may be let through; undefined unless open. */
+  /**
+   * Seconds until a call may be let through; undefined while one may be now, and when isolated.
+   * While probes take every place it is the time after which one is surely free (the end of the
+   * first lease), at most an open time: a probe that is answered sooner frees it sooner.
+   */
   get retryAfter(): number | undefined {
     this.#poll();
     const inner = this.#inner;
-    return inner.state === 'open' ? Math.max(0, inner.until - this.#clock.now()) / 1000 : undefined;
+    if (inner.state !== 'open' && inner.state !== 'half-open') return undefined;
+    const now = this.#clock.now();
+    if (inner.state === 'open') return Math.max(0, inner.until - now) / 1000;
+    // In the order they were let through, so the first lease ends first.
+    const [oldest] = inner.probes;
+    const full = inner.probes.size >= this.settings.probes;
+    if (!full || oldest === undefined || oldest.leaseUntil <= now) return undefined;
+    return Math.min(oldest.leaseUntil - now, this.settings.openDuration) / 1000;
   }
 
   /**

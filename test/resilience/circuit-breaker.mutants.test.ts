@@ -107,6 +107,31 @@ describe('what it shows', () => {
     expect(breaker.retryAfter).toBeUndefined();
   });
 
+  test('a refusal beside running probes says when a place is surely free again', async () => {
+    const { breaker, clock, fail } = setUp({ probes: 2, probeLease: 800 });
+    await fail(3);
+    await clock.advance(1_000);
+    const first = breaker.tryAcquire();
+    await clock.advance(200);
+    expect(breaker.retryAfter).toBeUndefined();
+    breaker.tryAcquire();
+    expect(breaker.tryAcquire()).toBeUndefined();
+    // The first lease ends first.
+    expect(breaker.refuse().failure.retryAfter).toBe(0.6);
+    expect(breaker.toJSON()).toMatchObject({ state: 'half-open', retryAfter: 0.6 });
+    clock.jump(600);
+    expect(breaker.retryAfter).toBeUndefined();
+    if (first) breaker.settle(first, 'ignored');
+  });
+
+  test('it is no longer than an open time, however long a probe may take', async () => {
+    const { breaker, clock, fail } = setUp({ probeLease: 60_000 });
+    await fail(3);
+    await clock.advance(1_000);
+    breaker.tryAcquire();
+    expect(breaker.retryAfter).toBe(1);
+  });
+
   test('the refusal names the dependency, and a wait only where there is one', async () => {
     const { breaker, fail } = setUp();
     await fail(3);
