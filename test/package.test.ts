@@ -86,6 +86,24 @@ const listTools = async (): Promise<string[]> => {
   }
 };
 
+/** A wrapped server, as a client's configuration starts it from the installed package. */
+const wrapped = async (server: readonly string[]): Promise<unknown> => {
+  const client = new Client({ name: 'test', version: '1' });
+  const transport = new StdioClientTransport({
+    command: 'npx',
+    args: ['--no-install', 'mcp-resilience', 'wrap', '--', ...server],
+    cwd: project,
+    env: npmEnvironment(),
+    stderr: 'ignore',
+  });
+  await client.connect(transport);
+  try {
+    return await client.callTool({ name: 'ok', arguments: { text: 'wrapped' } });
+  } finally {
+    await client.close();
+  }
+};
+
 describe('the package', () => {
   test('its version is written in two places, and the same', () => {
     expect([packed.version, manifest.version]).toEqual([VERSION, VERSION]);
@@ -130,6 +148,13 @@ describe('the package', () => {
       wrong: 42,
       code: 'CONNECTION_REFUSED',
       version: VERSION,
+    });
+  });
+
+  verifies('X03', async () => {
+    const server = join(root, 'test', 'gateway', 'support', 'upstream-server.ts');
+    expect(await wrapped([process.execPath, server])).toMatchObject({
+      content: [{ type: 'text', text: 'wrapped' }],
     });
   });
 });

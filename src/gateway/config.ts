@@ -31,6 +31,8 @@ export interface GatewayConfig {
   readonly separator: string;
   /** Whether an upstream that does not come up ends the start. Default false. */
   readonly strict: boolean;
+  /** Whether the gateway offers `health_check`. Default true. */
+  readonly healthTool: boolean;
   readonly http: HttpSettings;
   /** Who may call over HTTP. Absent: whoever can reach the door. */
   readonly auth?: AuthSettings;
@@ -52,7 +54,7 @@ const LISTS = ['mcpServers', 'servers'] as const;
 const SERVER_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 const SEPARATOR = /^[A-Za-z0-9_.-]{1,8}$/;
 const PREFIX_MODES: readonly PrefixMode[] = ['auto', 'always', 'never'];
-const GATEWAY_SETTINGS = ['name', 'prefix', 'separator', 'strict', 'http', 'auth'];
+const GATEWAY_SETTINGS = ['name', 'prefix', 'separator', 'strict', 'healthTool', 'http', 'auth'];
 const DEFAULT_NAME = 'mcp-resilience';
 
 type Entry = Readonly<Record<string, unknown>>;
@@ -174,7 +176,7 @@ const readGateway = (value: unknown, reading: Reading): GatewayBlock => {
   }
   const block = expander(reading, new Set())(given, path) as Entry;
   const { name = DEFAULT_NAME, prefix = 'auto', separator = '__', strict = false } = block;
-  const { http = {}, auth } = block;
+  const { healthTool = true, http = {}, auth } = block;
   if (typeof name !== 'string' || name.trim() === '' || name.length > 64) {
     problems.push(`${path}.name must be a text of 1 to 64 characters`);
   }
@@ -186,7 +188,9 @@ const readGateway = (value: unknown, reading: Reading): GatewayBlock => {
       `${path}.separator must have 1 to 8 characters of A-Z, a-z, 0-9, "_", "." and "-"`,
     );
   }
-  if (typeof strict !== 'boolean') problems.push(`${path}.strict must be true or false`);
+  for (const [key, value] of Object.entries({ strict, healthTool })) {
+    if (typeof value !== 'boolean') problems.push(`${path}.${key} must be true or false`);
+  }
   if (isObject(http) && http.auth !== undefined) {
     // Where the reference server has it.
     problems.push(`${path}.http.auth is not a setting; did you mean "${path}.auth"?`);
@@ -199,6 +203,7 @@ const readGateway = (value: unknown, reading: Reading): GatewayBlock => {
     prefix: prefix as PrefixMode,
     separator: String(separator),
     strict: strict === true,
+    healthTool: healthTool !== false,
     http: http as HttpSettings,
     ...(auth !== undefined && { auth: auth as AuthSettings }),
   };

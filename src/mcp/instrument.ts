@@ -15,7 +15,7 @@ import {
   SUPPORTED_PROTOCOL_VERSIONS,
 } from '@modelcontextprotocol/sdk/types.js';
 import { type Context, context, propagation, type TextMapGetter, trace } from '@opentelemetry/api';
-import { instruments } from '../telemetry/instruments.ts';
+import { faultHook, instruments } from '../telemetry/instruments.ts';
 import * as semconv from '../telemetry/semconv.ts';
 import { cancelledId, isRequest, isResponse } from './jsonrpc.ts';
 import { type KnownNames, Operation } from './operation.ts';
@@ -117,6 +117,11 @@ class InstrumentedTransport implements Transport {
     return this.#inner.sessionId;
   }
 
+  /** Of transports that notice when a client has gone without a word. */
+  set onclientgone(listener: () => void) {
+    Object.assign(this.#inner, { onclientgone: listener });
+  }
+
   setProtocolVersion(version: string): void {
     this.#inner.setProtocolVersion?.(version);
   }
@@ -189,7 +194,9 @@ class InstrumentedTransport implements Transport {
     const isInitialize = request.method === 'initialize';
     this.#served.set(id, { wireId: request.id, operation, isInitialize });
     const inner = id === request.id ? request : { ...request, id };
-    context.with(operation.context, () => this.onmessage?.(inner, extra));
+    const faults = faultHook();
+    const handle = () => this.onmessage?.(inner, extra);
+    context.with(operation.context, faults ? () => faults.enter(operation, handle) : handle);
   }
 
   #onClose(): void {

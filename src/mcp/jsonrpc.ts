@@ -16,6 +16,10 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 
 export type { JSONRPCMessage, JSONRPCRequest, RequestId } from '@modelcontextprotocol/sdk/types.js';
+export {
+  LATEST_PROTOCOL_VERSION,
+  SUPPORTED_PROTOCOL_VERSIONS,
+} from '@modelcontextprotocol/sdk/types.js';
 
 /**
  * Codes that we answer with. Those of JSON-RPC, and `sessionNotFound`, which existing clients

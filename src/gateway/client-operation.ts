@@ -1,0 +1,212 @@
+/**
+ * @module
+ * Span and metrics of one request to an upstream, after the OpenTelemetry MCP conventions
+ * (semantic-conventions-genai, docs/gen-ai/mcp.md): the CLIENT twin of `mcp/operation.ts`. One for
+ * each call, with everything that the policies did about it. Never its arguments or its result.
+ */
+import {
+  type Attributes,
+  type Context,
+  context,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api';
+import { JsonRpcError } from '../mcp/jsonrpc.ts';
+import { META_FAILURE } from '../mcp/meta.ts';
+import type { KnownNames } from '../mcp/operation.ts';
+import { sentCode } from '../mcp/tool-duration.ts';
+import { classify } from '../resilience/failure.ts';
+import { faultMarks, instruments, tracer } from '../telemetry/instruments.ts';
+import * as semconv from '../telemetry/semconv.ts';
+import { ATTR } from '../telemetry/signals.ts';
+import type { Json, UpstreamAddress } from './types.ts';
+
+// mcp.md, "mcp.method.name"; the methods that a client asks for.
+const METHODS: ReadonlySet<string> = new Set(
+  (
+    'completion/complete initialize logging/setLevel ping prompts/get prompts/list ' +
+    'resources/list resources/read resources/subscribe resources/templates/list ' +
+    'resources/unsubscribe tools/call tools/list tasks/get tasks/list tasks/result tasks/cancel'
+  ).split(' '),
+);
+
+/** Longest foreign text that a span holds. */
+const MAX_TEXT = 1_000;
+
+const cut = (text: string): string =>
+  text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text;
+
+/** What telemetry says of every request to one upstream. */
+export interface UpstreamIdentity {
+  readonly name: string;
+  /** network.*, server.*: on spans and metrics. */
+  readonly network: Attributes;
+}
+
+/** The attributes that follow from how an upstream is reached. */
+export const identityOf = (name: string, address: UpstreamAddress): UpstreamIdentity => {
+  if (address.kind === 'stdio') {
+    return { name, network: { [semconv.ATTR_NETWORK_TRANSPORT]: 'pipe' } };
+  }
+  const { hostname, port, protocol } = new URL(address.url);
+  return {
+    name,
+    network: {
+      [semconv.ATTR_NETWORK_TRANSPORT]: 'tcp',
+      [semconv.ATTR_NETWORK_PROTOCOL_NAME]: 'http',
+      [semconv.ATTR_SERVER_ADDRESS]: hostname.replace(/^\[|\]$/g, ''),
+      [semconv.ATTR_SERVER_PORT]: Number(port || (protocol === 'https:' ? 443 : 80)),
+    },
+  };
+};
+
+/** Who gave the answer: the upstream itself, or one of our policies. */
+export type AnsweredBy =
+  | 'upstream'
+  | 'cache'
+  | 'stale_cache'
+  | 'circuit_breaker'
+  | 'rate_limiter'
+  | 'bulkhead'
+  | 'timeout'
+  | 'deadline'
+  | 'tool_guard'
+  | 'tool_breaker'
+  | 'connection';
+
+const POLICIES: Readonly<Record<string, AnsweredBy>> = {
+  CIRCUIT_OPEN: 'circuit_breaker',
+  RATE_LIMIT_EXCEEDED: 'rate_limiter',
+  BULKHEAD_FULL: 'bulkhead',
+  TIMEOUT: 'timeout',
+  DEADLINE_EXCEEDED: 'deadline',
+};
+
+interface Asked {
+  readonly method: string;
+  readonly params?: Json | undefined;
+}
+
+/** One request to an upstream. Ends once. */
+export class ClientOperation {
+  /** Context in which the request is to be made: its span is the active one. */
+  readonly context: Context;
+  readonly #span: Span;
+  readonly #metric: Attributes;
+  readonly #marks: Attributes | undefined;
+  readonly #started = performance.now();
+
+  /**
+   * @param known names that the upstream itself has listed; any other one is `_other`
+   * @param marks of the injected fault because of which it is made. Default: those of the call
+   */
+  constructor(
+    { method, params }: Asked,
+    { name, network }: UpstreamIdentity,
+    known: KnownNames,
+    protocolVersion: string | undefined,
+    parent: Context = context.active(),
+    marks = faultMarks(),
+  ) {
+    this.#marks = marks;
+    const bounded = METHODS.has(method) ? method : semconv.VALUE_OTHER;
+    const named = (names: KnownNames['tools']): string =>
+      typeof params?.name === 'string' && names?.has(params.name)
+        ? params.name
+        : semconv.VALUE_OTHER;
+    const tool = method === 'tools/call' ? named(known.tools) : undefined;
+    const prompt = method === 'prompts/get' ? named(known.prompts) : undefined;
+    const target = tool ?? prompt;
+    this.#metric = {
+      [semconv.ATTR_MCP_METHOD_NAME]: bounded,
+      ...network,
+      ...(protocolVersion && { [semconv.ATTR_MCP_PROTOCOL_VERSION]: protocolVersion }),
+      ...(prompt && { [semconv.ATTR_GEN_AI_PROMPT_NAME]: prompt }),
+      ...(tool && {
+        [semconv.ATTR_GEN_AI_TOOL_NAME]: tool,
+        [semconv.ATTR_GEN_AI_OPERATION_NAME]: semconv.GEN_AI_OPERATION_EXECUTE_TOOL,
+      }),
+    };
+    const uri = method.startsWith('resources/') ? params?.uri : undefined;
+    const attributes = {
+      ...this.#metric,
+      ...marks,
+      [ATTR.upstreamName]: name,
+      ...(typeof uri === 'string' && { [semconv.ATTR_MCP_RESOURCE_URI]: cut(uri) }),
+    };
+    const spanName = target ? `${bounded} ${target}` : bounded;
+    this.#span = tracer().startSpan(spanName, { kind: SpanKind.CLIENT, attributes }, parent);
+    this.context = trace.setSpan(parent, this.#span);
+  }
+
+  /** It has been handed to a link. With several attempts the last one counts. */
+  sent(id: number, sessionId: string | undefined): void {
+    this.#span.setAttributes({
+      [semconv.ATTR_JSONRPC_REQUEST_ID]: String(id),
+      ...(sessionId && { [semconv.ATTR_MCP_SESSION_ID]: sessionId }),
+    });
+  }
+
+  /** The version that `initialize` agreed on. */
+  negotiated(version: string): void {
+    this.#metric[semconv.ATTR_MCP_PROTOCOL_VERSION] = version;
+    this.#span.setAttribute(semconv.ATTR_MCP_PROTOCOL_VERSION, version);
+  }
+
+  /** There is a result, from the upstream or out of a cache. */
+  answered(result: Json, by: AnsweredBy = 'upstream'): void {
+    const meta = result._meta as Json | undefined;
+    const told = (meta?.[META_FAILURE] as Json | undefined)?.code;
+    const errorType = result.isError === true ? semconv.ERROR_TYPE_TOOL_ERROR : undefined;
+    this.#end(by, errorType, { failureCode: sentCode(told) });
+  }
+
+  /** There is no result: an error response, a refusal of ours, or a lost connection. */
+  failed(error: unknown, by?: AnsweredBy): void {
+    if (error instanceof JsonRpcError) {
+      const status = String(error.code);
+      this.#end(by ?? 'upstream', status, { status, message: error.message });
+      return;
+    }
+    const { code, message, cause } = classify(error);
+    const inner = code === 'OUTCOME_UNKNOWN' ? classify(cause).code : code;
+    const failureCode = sentCode(code);
+    this.#end(by ?? POLICIES[inner] ?? 'connection', failureCode, { failureCode, message });
+  }
+
+  /** The client cancelled or has gone. Not an error of anybody's. */
+  cancelled(): void {
+    this.#end(undefined, undefined, {});
+  }
+
+  #end(
+    by: AnsweredBy | undefined,
+    errorType: string | undefined,
+    details: { failureCode?: string | undefined; status?: string; message?: string },
+  ): void {
+    const { failureCode, status, message } = details;
+    const seconds = (performance.now() - this.#started) / 1_000;
+    const result: Attributes = {
+      // A fault may have struck meanwhile.
+      ...(faultMarks() ?? this.#marks),
+      ...(errorType && { [semconv.ATTR_ERROR_TYPE]: errorType }),
+      ...(status && { [semconv.ATTR_RPC_RESPONSE_STATUS_CODE]: status }),
+    };
+    const meters = instruments();
+    if (meters.enabled) {
+      meters.clientOperationDuration.record(seconds, { ...this.#metric, ...result }, this.context);
+    }
+    this.#span.setAttributes({
+      ...result,
+      ...(by && { [ATTR.answeredBy]: by }),
+      ...(failureCode && { [ATTR.failureCode]: failureCode }),
+    });
+    if (errorType) {
+      const status = { code: SpanStatusCode.ERROR, ...(message && { message: cut(message) }) };
+      this.#span.setStatus(status);
+    }
+    this.#span.end();
+  }
+}

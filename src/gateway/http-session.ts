@@ -1,0 +1,100 @@
+/**
+ * @module
+ * What the streams of an HTTP link share: the session they belong to, and how one is opened.
+ */
+import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import type { EventSourceMessage } from 'eventsource-parser';
+import type { JSONRPCMessage, RequestId } from '../mcp/jsonrpc.ts';
+import type { Backoff } from '../resilience/backoff.ts';
+import type { Clock, Random } from '../resilience/clock.ts';
+import { encodingProblem, type HttpClient, mediaType } from './http-client.ts';
+import { type LinkError, unusable } from './link-failure.ts';
+import { parseMessages } from './link-message.ts';
+
+/** The session of a link, as its streams see it. */
+export interface HttpSession {
+  readonly client: HttpClient;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Longest message that is taken, in bytes. */
+  readonly maxBytes: number;
+  /** Aborted when the link is at its end. */
+  readonly closing: AbortSignal;
+  /** Those that name the session, and the given ones. */
+  headers(more: OutgoingHttpHeaders): OutgoingHttpHeaders;
+  /** Hands a message on. */
+  deliver(message: JSONRPCMessage, related: RequestId | undefined): void;
+  /** Something arrived that is no message. */
+  ignore(text: string): void;
+  /** The failure that an answer without success is; a lost session is noted. */
+  refuse(response: IncomingMessage): Promise<LinkError>;
+}
+
+/** Between attempts to open a stream again, where the server does not say how long to wait. */
+export const STREAM_BACKOFF: Backoff = {
+  baseDelay: 1_000,
+  maxDelay: 60_000,
+  factor: 2,
+  jitter: 'equal',
+};
+
+/** Shortest time between two streams, whatever the server says: a zero must not make a loop. */
+export const MIN_PAUSE = 50;
+
+/**
+ * Opens a stream with GET, after the event `lastEventId` where there was one.
+ *
+ * @throws LinkError when there is no such stream; the signal's reason on abort
+ */
+export const openStream = async (
+  session: HttpSession,
+  lastEventId: string | undefined,
+  signal: AbortSignal,
+): Promise<IncomingMessage> => {
+  // As browsers do it: the bytes of UTF-8, where a header has room for bytes alone.
+  const id = lastEventId === undefined ? '' : Buffer.from(lastEventId).toString('latin1');
+  const resume = lastEventId === undefined ? {} : { 'last-event-id': id };
+  const headers = session.headers({ accept: 'text/event-stream', ...resume });
+  const response = await session.client.request({ method: 'GET', headers, signal });
+  if (response.statusCode !== 200) throw await session.refuse(response);
+  const problem = encodingProblem(response) ?? notEvents(response);
+  if (problem !== undefined) {
+    response.destroy();
+    throw problem;
+  }
+  return response;
+};
+
+const notEvents = (response: IncomingMessage): LinkError | undefined =>
+  mediaType(response) === 'text/event-stream'
+    ? undefined
+    : unusable('it is no event stream', { severity: 'permanent', retryable: false });
+
+/** The messages in an event. One without data only carries an id to go on after. */
+export const messagesOf = (
+  event: EventSourceMessage,
+  session: Pick<HttpSession, 'ignore'>,
+): readonly JSONRPCMessage[] => {
+  if (event.data === '' || (event.event ?? 'message') !== 'message') return [];
+  const messages = parseMessages(event.data);
+  if (messages === undefined) session.ignore(event.data);
+  return messages ?? [];
+};
+
+/** Waits without keeping the process alive. False: the signal aborted before the time was over. */
+export const pause = (clock: Clock, delay: number, signal: AbortSignal): Promise<boolean> =>
+  new Promise((resolve) => {
+    if (signal.aborted) {
+      resolve(false);
+      return;
+    }
+    const onAbort = (): void => {
+      timer.cancel();
+      resolve(false);
+    };
+    const timer = clock.setTimer(delay, () => {
+      signal.removeEventListener('abort', onAbort);
+      resolve(true);
+    });
+    signal.addEventListener('abort', onAbort, { once: true });
+  });
