@@ -44,7 +44,7 @@ export const httpSettingsSchema = z.strictObject({
   maxConnections: count.default(100),
   /** Milliseconds in which a request must have arrived, headers and body. */
   readTimeout: milliseconds.default(10_000),
-  /** Requests per client address (per /64 network for IPv6); `false` for no limit. */
+  /** Requests per client address (per /64 network for IPv6), or per principal where it is known who calls; `false` for no limit. */
   rateLimit: z
     .union([
       z.literal(false),
