@@ -64,7 +64,7 @@ const verdict: Row = {
       'Answered, other calls',
       `(${inRange(CALLS, `${UNAFFECTED}, ${LABEL.outcome}=~"success|degraded|cached"`)} or 0 * ${inRange(CALLS, UNAFFECTED)}) / (${inRange(CALLS, `${UNAFFECTED}, ${LABEL.outcome}!="cancelled"`)} > 0)`,
       'Did the fault spread to calls that it did not meet?',
-      'Below 99 %: it did, or they were refused by the breaker that the fault opened.',
+      'Below 99 %: it did. What was refused by a breaker that the fault opened counts as met.',
       ['red', [0.9, 'yellow'], [0.99, 'green']],
       { unit: 'percentunit', decimals: 1, none: 'no other call' },
     ),
@@ -116,7 +116,12 @@ const fault: Row = {
       stacked: true,
       queries: [
         {
-          expr: count(ours('faultsInjected'), SCOPE, ['job', LABEL.faultKind, LABEL.faultTarget]),
+          expr: count(ours('faultsInjected'), SCOPE, [
+            'job',
+            LABEL.service,
+            LABEL.faultKind,
+            LABEL.faultTarget,
+          ]),
           legend: `{{${LABEL.faultKind}}} at {{${LABEL.faultTarget}}}`,
         },
       ],

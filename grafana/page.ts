@@ -55,7 +55,9 @@ Prometheus and your Jaeger in the first two variables.
 Your Prometheus should run with \`--enable-feature=exemplar-storage,created-timestamp-zero-ingestion\`.
 Without the first no dot is drawn. Without the second a counter that has just been born has no
 increase: the first transition of a breaker, the first fallback and the first injected fault of a
-process are missed, and those are rare.
+process are missed, and those are rare. It should promote \`service.name\` to a label, as
+\`otel/prometheus.yaml\` does: links to traces need the name without its namespace, which \`job\` has
+in front of it.
 
 The alerts are explained in [runbook.md](runbook.md).`;
 

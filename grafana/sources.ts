@@ -7,6 +7,7 @@ import {
   ATTR_ERROR_TYPE,
   ATTR_GEN_AI_TOOL_NAME,
   ATTR_SERVER_ADDRESS,
+  ATTR_SERVICE_NAME,
 } from '../src/telemetry/semconv.ts';
 import { ATTR, METRIC, type MetricSpec } from '../src/telemetry/signals.ts';
 import { type NamedMetric, prometheusLabel, prometheusName } from './prometheus-names.ts';
@@ -124,10 +125,14 @@ const SCRAPED = {
   otelcol_process_memory_rss: [],
 } as const satisfies Record<string, readonly string[]>;
 
-/** Labels of every series that came in over OTLP, and of whatever an injected fault caused. */
+/**
+ * Labels of every series that came in over OTLP, and of whatever an injected fault caused. The name
+ * of the service is there because otel/prometheus.yaml promotes it.
+ */
 const COMMON_LABELS: readonly string[] = [
   'job',
   'instance',
+  prometheusLabel(ATTR_SERVICE_NAME),
   prometheusLabel(ATTR.faultInjected),
   prometheusLabel(ATTR.faultId),
 ];
@@ -141,6 +146,8 @@ export const ours = (key: Ours, part: '' | '_bucket' | '_sum' | '_count' = ''): 
 
 /** Labels that queries name, made from their attributes. */
 export const LABEL = {
+  /** What Jaeger calls a service: `job` has the namespace in front of it, where there is one. */
+  service: prometheusLabel(ATTR_SERVICE_NAME),
   tool: prometheusLabel(ATTR_GEN_AI_TOOL_NAME),
   outcome: prometheusLabel(ATTR.toolOutcome),
   errorType: prometheusLabel(ATTR_ERROR_TYPE),

@@ -33,8 +33,8 @@ const search = (query: Readonly<Record<string, unknown>>): string => {
   return `/explore?schemaVersion=1&orgId=1&panes=${encode(JSON.stringify({ a: pane }))}`;
 };
 
-// biome-ignore lint/suspicious/noTemplateCurlyInString: Grafana fills it in
-const SERVICE = '${__field.labels.job}';
+/** Not `job`: a query that leads to traces groups by the name of the service too. */
+const SERVICE = `\${__field.labels.${LABEL.service}}`;
 
 /** Traces of the tool that a series is about. */
 export const tracesOfTool: Link = {

@@ -11,10 +11,12 @@ export const CALLS = ours('toolDuration', '_count');
 const BUCKETS = ours('toolDuration', '_bucket');
 const TOOLS = `${SCOPE}, ${LABEL.tool}=~"$tool"`;
 
+const BY_TOOL = ['job', LABEL.service, LABEL.tool];
+
 /** Calls that met a fault. */
 export const AFFECTED = `${TOOLS}, ${LABEL.faultInjected}="true"`;
 
-/** Calls that met none, though a breaker that it opened may have refused them. */
+/** Calls that met none. What a breaker refused that a fault had opened counts as met. */
 export const UNAFFECTED = `${TOOLS}, ${LABEL.faultInjected}!="true"`;
 
 export const calls: Row = {
@@ -29,7 +31,7 @@ export const calls: Row = {
       stacked: true,
       queries: [
         {
-          expr: rate(CALLS, AFFECTED, ['job', LABEL.outcome]),
+          expr: rate(CALLS, AFFECTED, ['job', LABEL.service, LABEL.outcome]),
           legend: `{{${LABEL.outcome}}}`,
         },
       ],
@@ -61,11 +63,11 @@ export const calls: Row = {
       unit: 's',
       queries: [
         {
-          expr: quantile(0.5, BUCKETS, AFFECTED, ['job', LABEL.tool]),
+          expr: quantile(0.5, BUCKETS, AFFECTED, BY_TOOL),
           legend: `{{${LABEL.tool}}} p50`,
         },
         {
-          expr: quantile(0.95, BUCKETS, AFFECTED, ['job', LABEL.tool]),
+          expr: quantile(0.95, BUCKETS, AFFECTED, BY_TOOL),
           legend: `{{${LABEL.tool}}} p95`,
         },
       ],
@@ -81,7 +83,7 @@ export const calls: Row = {
       unit: 's',
       queries: [
         {
-          expr: quantile(0.95, BUCKETS, UNAFFECTED, ['job', LABEL.tool]),
+          expr: quantile(0.95, BUCKETS, UNAFFECTED, BY_TOOL),
           legend: `{{${LABEL.tool}}}`,
         },
       ],

@@ -9,7 +9,7 @@ import { RECORDED } from '../rules.ts';
 import { LABEL, ours, SPAN_METRICS } from '../sources.ts';
 import { tracesOfErrors, tracesOfTool } from '../traces.ts';
 
-const BY_TOOL = ['job', LABEL.tool];
+const BY_TOOL = ['job', LABEL.service, LABEL.tool];
 const TOOL = `{{${LABEL.tool}}} ({{job}})`;
 const CALLS = ours('toolDuration', '_count');
 const ANSWERED = `${TOOLS}, ${LABEL.outcome}!~"rejected|cancelled"`;
@@ -108,6 +108,7 @@ export const tools: Row = {
         {
           expr: rate(CALLS, `${TOOLS}, ${LABEL.outcome}=~"error|rejected"`, [
             'job',
+            LABEL.service,
             LABEL.errorType,
           ]),
           legend: `{{${LABEL.errorType}}}`,
@@ -127,7 +128,8 @@ export const tools: Row = {
       thresholds: ['green', [6, 'orange'], [14.4, 'red']],
       queries: [
         {
-          expr: `${RECORDED.failureRatio('1h')}{job=~"$job", ${LABEL.tool}=~"$tool"} / (1 - scalar(${RECORDED.objective}))`,
+          // What is recorded has no name of the service but that in `job`.
+          expr: `label_replace(${RECORDED.failureRatio('1h')}{job=~"$job", ${LABEL.tool}=~"$tool"} / (1 - scalar(${RECORDED.objective})), "${LABEL.service}", "$1", "job", "(?:.+/)?(.+)")`,
           legend: TOOL,
         },
       ],

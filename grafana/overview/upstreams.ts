@@ -77,7 +77,7 @@ export const upstreams: Row = {
             0.95,
             ours('clientOperationDuration', '_bucket'),
             `${SCOPE}, ${LABEL.tool}=~"$tool", mcp_method_name="tools/call"`,
-            ['job', LABEL.tool],
+            ['job', LABEL.service, LABEL.tool],
           ),
           legend: `{{${LABEL.tool}}} ({{job}})`,
         },

@@ -52,6 +52,15 @@ const queriesOf = (dashboard: DashboardFile): { where: string; expr: string }[] 
 ];
 const queries = dashboards.flatMap(queriesOf);
 
+/** Labels of the series that a query gives, as far as it says so itself. */
+const labelsKept = (expr: string): readonly string[] => {
+  const { groups, made } = read(filled(expr));
+  const grouped = groups.filter(({ keyword }) => keyword === 'by').flatMap(({ labels }) => labels);
+  // The level of a recorded name says its labels.
+  const recorded = expr.includes('job_tool:') ? ['job', 'gen_ai_tool_name'] : [];
+  return [...grouped, ...made, ...recorded];
+};
+
 describe('the files', () => {
   verifies('dashboards.fresh', () => {
     for (const [path, text] of files()) {
@@ -192,14 +201,10 @@ describe('the queries', () => {
   test('a legend names only labels that its query keeps', () => {
     for (const { panel, name } of allPanels) {
       for (const { expr, legendFormat } of panel.targets) {
-        const { groups } = read(filled(expr));
-        const kept = groups
-          .filter(({ keyword }) => keyword === 'by')
-          .flatMap(({ labels }) => labels);
-        const recorded = expr.startsWith('job_tool:') ? ['job', 'gen_ai_tool_name'] : [];
+        const kept = labelsKept(expr);
         const named = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label = '']) => label);
         expect(
-          named.filter((label) => ![...kept, ...recorded].includes(label)),
+          named.filter((label) => !kept.includes(label)),
           name,
         ).toEqual([]);
       }
@@ -211,11 +216,7 @@ describe('the queries', () => {
     expect(linked.length).toBeGreaterThan(5);
     for (const { panel, name } of linked) {
       for (const { url } of panel.fieldConfig.defaults.links ?? []) {
-        const { groups } = read(filled(panel.targets[0]?.expr ?? ''));
-        const recorded = panel.targets[0]?.expr.startsWith('job_tool:')
-          ? ['job', 'gen_ai_tool_name']
-          : [];
-        const kept = [...groups.flatMap(({ labels }) => labels), ...recorded];
+        const kept = labelsKept(panel.targets[0]?.expr ?? '');
         const named = [...url.matchAll(/\$\{__field\.labels\.(\w+)\}/g)].map(
           ([, label = '']) => label,
         );

@@ -134,8 +134,8 @@ const labelMadeBy = (tokens: readonly Token[], from: number): string => {
   let depth = 0;
   for (let at = from; at < tokens.length; at += 1) {
     const text = tokens[at]?.text;
-    if (text === '(') depth += 1;
-    if (text === ')') depth -= 1;
+    if (text === '(' || text === '{') depth += 1;
+    if (text === ')' || text === '}') depth -= 1;
     if (text === ',' && depth === 1) return unquoted(tokens[at + 1]?.text ?? '""');
   }
   return '';

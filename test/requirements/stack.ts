@@ -82,6 +82,28 @@ export const requirements = {
       'each counted call, retry, timeout, refusal and transition has its exact value in Prometheus',
     source: traces,
   },
+  'stack.born-at-one': {
+    promise: 'the first event that a counter counts is an increase of one in Prometheus',
+    source: 'issue 4, otel/',
+  },
+  'stack.drill': {
+    promise:
+      'every panel of the dashboard of drills shows a real drill, and says what its verdict says',
+    source: "issue 5, the stack's Drill dashboard is fed by a real drill",
+  },
+  'stack.faulted-traces': {
+    promise: 'the trace of every call that an injected fault met is in Jaeger, and says so',
+    source: 'issue 5, Honesty in telemetry; issue 4, otel/',
+  },
+  'stack.trace-links': {
+    promise: 'links from panels to traces find some, in whatever namespace a service is',
+    source: 'issue 4, grafana/',
+  },
+  'stack.refused': {
+    promise:
+      'a Collector whose memory is used up turns telemetry away so that senders try again, and an alert says so',
+    source: pipeline,
+  },
   'stack.names': {
     promise:
       'each metric of the contract is called in Prometheus what dashboards and rules call it',

@@ -107,7 +107,11 @@ describe('the parts of the stack', () => {
     expect(at(prometheus, 'otlp.translation_strategy')).toBe('UnderscoreEscapingWithSuffixes');
     expect(read).toMatchObject({ normalize_calls: true, normalize_duration: true });
     expect(service('prometheus').command).toEqual(
-      expect.arrayContaining(['--web.enable-otlp-receiver', '--enable-feature=exemplar-storage']),
+      expect.arrayContaining([
+        '--web.enable-otlp-receiver',
+        // Exemplars, and zeros where counters begin.
+        '--enable-feature=exemplar-storage,created-timestamp-zero-ingestion',
+      ]),
     );
   });
 

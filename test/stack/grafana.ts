@@ -9,9 +9,9 @@ import { parse } from 'yaml';
 import { fileOf, root } from './compose.ts';
 
 interface Target {
-  readonly expr?: string;
-  readonly instant?: boolean;
-  readonly interval?: string;
+  readonly expr?: string | undefined;
+  readonly instant?: boolean | undefined;
+  readonly interval?: string | undefined;
 }
 
 interface Panel {
@@ -20,6 +20,9 @@ interface Panel {
   readonly interval?: string;
   readonly targets?: readonly Target[];
   readonly panels?: readonly Panel[];
+  readonly fieldConfig?: {
+    readonly defaults: { readonly links?: readonly { readonly url: string }[] };
+  };
 }
 
 interface Variable {
@@ -55,6 +58,8 @@ export interface Query {
   readonly panel: string;
   readonly expression: string;
   readonly instant: boolean;
+  /** Where a click on a series leads, with the labels of the series to be filled in. */
+  readonly links: readonly string[];
 }
 
 /** A query of a variable: the values of a label. */
@@ -103,7 +108,8 @@ const chosenOf = ({ current, allValue }: Variable): string => {
 };
 
 const fill = (text: string, values: Readonly<Record<string, string>>): string =>
-  text.replace(/\$\{(\w+)(?::\w+)?\}|\$(\w+)/g, (whole, braced, bare) => {
+  // `$1` is a group of label_replace.
+  text.replace(/\$\{(\w+)(?::\w+)?\}|\$([a-zA-Z_]\w*)/g, (whole, braced, bare) => {
     const value = values[braced ?? bare];
     if (value === undefined) throw new Error(`${whole} is no variable, in ${text}`);
     return value;
@@ -116,22 +122,30 @@ const flat = (panels: readonly Panel[]): readonly Panel[] =>
  * Every query of every dashboard, its variables at the values that it opens with.
  *
  * @param range seconds that the dashboards show
+ * @param selected values of variables that somebody has selected
  */
-export const panelQueries = (range: number): readonly Query[] =>
+export const panelQueries = (
+  range: number,
+  selected: Readonly<Record<string, string>> = {},
+): readonly Query[] =>
   [...dashboards().values()].flatMap(({ title, panels, templating, annotations }) => {
     const chosen = Object.fromEntries(
       templating.list.map((entry) => [entry.name, chosenOf(entry)]),
     );
-    const query = (panel: string, target: Target, interval?: string): Query[] => {
-      if (target.expr === undefined) return [];
-      const values = { ...chosen, ...builtIn(range, target.interval ?? interval) };
-      const expression = fill(target.expr, values);
-      return [{ dashboard: title, panel, expression, instant: target.instant === true }];
+    const query = (
+      panel: string,
+      { expr, instant = false, interval }: Target,
+      links: readonly string[] = [],
+    ): Query[] => {
+      if (expr === undefined) return [];
+      const values = { ...chosen, ...selected, ...builtIn(range, interval) };
+      return [{ dashboard: title, panel, expression: fill(expr, values), instant, links }];
     };
     return [
-      ...flat(panels).flatMap((panel) =>
-        (panel.targets ?? []).flatMap((target) => query(panel.title ?? '', target, panel.interval)),
-      ),
+      ...flat(panels).flatMap(({ title = '', interval, targets = [], fieldConfig }) => {
+        const links = (fieldConfig?.defaults.links ?? []).map(({ url }) => url);
+        return targets.flatMap((target) => query(title, { interval, ...target }, links));
+      }),
       ...annotations.list.flatMap((entry) => query(`annotation: ${entry.name}`, entry)),
     ];
   });

@@ -17,6 +17,8 @@ export interface ProgramOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** Where its log goes. */
   readonly folder: string;
+  /** Whether it leads a process group, so that by force it is ended with all that it started. */
+  readonly group?: boolean;
   /** Whether it is ready, asked again until it is; a rejection counts as no. */
   readonly ready: () => Promise<boolean>;
 }
@@ -25,6 +27,8 @@ export interface RunningProgram {
   readonly pid: number;
   /** All that it has written so far. */
   log(): string;
+  /** Its exit code, once it has ended; null after a signal. */
+  readonly ended: Promise<number | null>;
   /** Ends it and waits until it has. */
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
@@ -69,6 +73,7 @@ export const startProgram = async (options: ProgramOptions): Promise<RunningProg
     env: { PATH: process.env.PATH, HOME: folder, ...options.env },
     stdio: ['ignore', output, output],
     cwd: folder,
+    detached: options.group === true,
   });
   closeSync(output);
   const log = (): string => readFileSync(logFile, 'utf8');
@@ -77,9 +82,12 @@ export const startProgram = async (options: ProgramOptions): Promise<RunningProg
   const note = join(pids, String(pid));
   writeFileSync(note, name);
   let ending: string | undefined;
-  child.once('exit', (code, signal) => {
-    ending = `code ${code}, signal ${signal}`;
-    rmSync(note, { force: true });
+  const ended = new Promise<number | null>((resolve) => {
+    child.once('exit', (code, signal) => {
+      ending = `code ${code}, signal ${signal}`;
+      rmSync(note, { force: true });
+      resolve(code);
+    });
   });
   await until(`${name} to be ready`, async () => {
     if (ending === undefined) return options.ready();
@@ -92,9 +100,9 @@ export const startProgram = async (options: ProgramOptions): Promise<RunningProg
   return {
     pid,
     log,
+    ended,
     stop: async (signal = 'SIGTERM') => {
       if (ending !== undefined) return;
-      const ended = once(child, 'exit');
       child.kill(signal);
       // Whatever does not end when it is asked to would hold up the tests.
       const kill = setTimeout(() => child.kill('SIGKILL'), 10_000);

@@ -11,6 +11,12 @@ export interface Sample {
   readonly value: number;
 }
 
+/** One series over time, without what is not a number. */
+export interface Curve {
+  readonly labels: Labels;
+  readonly values: readonly number[];
+}
+
 interface Exemplar {
   readonly traceId: string;
   readonly value: number;
@@ -50,9 +56,9 @@ export const prometheusAt = (url: string) => {
     }
     return answer.data;
   };
-  const sample = ({ metric, value, values }: RawSeries): Sample => ({
+  const sample = ({ metric, value }: RawSeries): Sample => ({
     labels: metric,
-    value: Number((value ?? values?.at(-1))?.[1]),
+    value: Number(value?.[1]),
   });
   const query = async (expression: string): Promise<readonly Sample[]> => {
     const { result } = await get<{ result: readonly RawSeries[] }>('query', { query: expression });
@@ -66,8 +72,8 @@ export const prometheusAt = (url: string) => {
       if (found.length > 1) throw new Error(`${found.length} series, expected one: ${expression}`);
       return found[0]?.value;
     },
-    /** Series over the last `range` seconds, without those that are NaN throughout. */
-    range: async (expression: string, range: number, step: number): Promise<readonly Sample[]> => {
+    /** Series over the last `range` seconds, every `step`, without those that are NaN throughout. */
+    range: async (expression: string, range: number, step: number): Promise<readonly Curve[]> => {
       const end = Date.now() / 1_000;
       const { result } = await get<{ result: readonly RawSeries[] }>('query_range', {
         query: expression,
@@ -76,8 +82,11 @@ export const prometheusAt = (url: string) => {
         step: String(step),
       });
       return result
-        .filter(({ values }) => values?.some(([, value]) => value !== 'NaN'))
-        .map(sample);
+        .map(({ metric, values = [] }) => ({
+          labels: metric,
+          values: values.map(([, value]) => Number(value)).filter((value) => !Number.isNaN(value)),
+        }))
+        .filter(({ values }) => values.length > 0);
     },
     /** Names of all series that there are. */
     names: () => get<readonly string[]>('label/__name__/values'),

@@ -5,9 +5,9 @@
  * `STACK_KEEP=1` keeps the folder with logs and data, and says where it is.
  */
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { constants, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { root } from './compose.ts';
 import { composeCommand } from './compose-command.ts';
 import { type ProgramName, program } from './programs.ts';
@@ -16,14 +16,17 @@ const say = (line: string): void => console.error(line);
 
 const folder = mkdtempSync(join(tmpdir(), 'mcp-resilience-stack-'));
 
-/** Ends what the tests have left running. */
+/** Ends what the tests have left running, each with whatever it has started itself. */
 const endPrograms = (): void => {
-  const pids = join(folder, 'pids');
-  for (const pid of existsSync(pids) ? readdirSync(pids) : []) {
-    try {
-      process.kill(Number(pid), 'SIGKILL');
-    } catch {
-      // It has ended by itself.
+  for (const note of globSync('{pids,*/pids}/*', { cwd: folder })) {
+    const pid = Number(basename(note));
+    // Its group, if it leads one, and itself.
+    for (const target of [-pid, pid]) {
+      try {
+        process.kill(target, 'SIGKILL');
+      } catch {
+        // It has ended by itself, or leads none.
+      }
     }
   }
 };

@@ -16,7 +16,7 @@ import type { Stack } from './stack.ts';
 /** Name of the service of whoever calls. */
 export const CLIENT_SERVICE = 'stack-test-client';
 
-const CLI = join(root, 'src', 'cli.ts');
+export const CLI = join(root, 'src', 'cli.ts');
 
 /** Telemetry that does not keep a test waiting. */
 const quick = (otlp: string): Record<string, string> => ({
@@ -36,6 +36,8 @@ export interface ToolAnswer {
 /** Calls a tool; with a trace, as a child of the span that it says the client had. */
 export interface Caller {
   call(tool: string, args?: object, trace?: ClientTrace, meta?: object): Promise<ToolAnswer>;
+  /** Names of the tools that there are. */
+  tools(): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 
@@ -111,6 +113,7 @@ const callerOf = (client: Client, otlp: string, end: () => Promise<void>): Calle
     }
     return result as ToolAnswer;
   },
+  tools: async () => (await client.listTools()).tools.map(({ name }) => name),
   close: end,
 });
 

@@ -6,7 +6,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileOf, service } from './compose.ts';
-import { relocate } from './configuration.ts';
+import { type Changes, relocate } from './configuration.ts';
 import { type Jaeger, jaegerAt } from './jaeger.ts';
 import { moves, type Ports, stackPorts } from './moves.ts';
 import { type RunningProgram, startProgram } from './processes.ts';
@@ -73,10 +73,22 @@ const argumentsOf = (name: ServiceName, places: Readonly<Record<string, string>>
     return places[flag] === undefined ? argument : `${flag}=${places[flag]}`;
   });
 
-/** Starts all three, with the rules on a shorter scale of time. */
-export const startStack = async (folder: string): Promise<Stack> => {
+export interface StackOptions {
+  /** Default: all three. The last one is started when the others are ready. */
+  readonly services?: readonly ServiceName[];
+  /** What is other in collector.yaml, besides places. */
+  readonly collector?: Changes;
+}
+
+/** Starts the programs, with the rules on a shorter scale of time. */
+export const startStack = async (
+  folder: string,
+  { services = ['jaeger', 'prometheus', 'otel-collector'], collector }: StackOptions = {},
+): Promise<Stack> => {
   const ports = await stackPorts();
-  for (const [file, changes] of Object.entries(moves(ports, folder))) {
+  mkdirSync(folder, { recursive: true });
+  for (const [file, places] of Object.entries(moves(ports, folder))) {
+    const changes = { ...places, ...(file === 'collector.yaml' && collector) };
     writeFileSync(join(folder, file), relocate(fileOf(`otel/${file}`), changes));
   }
   writeFileSync(join(folder, 'rules.yaml'), scaleRules(fileOf('otel/rules.yaml')));
@@ -106,8 +118,9 @@ export const startStack = async (folder: string): Promise<Stack> => {
     await running.get(name)?.stop(signal);
     running.delete(name);
   };
-  await Promise.all([start('jaeger'), start('prometheus')]);
-  await start('otel-collector');
+  // The Collector is last: it complains of what it cannot reach.
+  const [first, last] = [services.slice(0, -1), services.slice(-1)];
+  for (const together of [first, last]) await Promise.all(together.map((name) => start(name)));
   return {
     folder,
     otlp: `http://127.0.0.1:${ports.otlpHttp}`,

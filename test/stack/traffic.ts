@@ -103,6 +103,14 @@ export const environmentOf = ({ weather, wiki }: { weather: Upstream; wiki: Upst
   SEARCH_API_URL: wiki.url,
 });
 
+/** Asks for the weather, whatever the cache holds. */
+export const weatherOf = (caller: Caller, city: string, trace?: ClientTrace): Promise<ToolAnswer> =>
+  caller.call('get_weather', { city, use_cache: false }, trace);
+
+/** Searches, whatever the cache holds. */
+export const searchOf = (caller: Caller, query: string): Promise<ToolAnswer> =>
+  caller.call('search', { query, use_cache: false });
+
 /** Search results, after a while. */
 export const slowly =
   (ms: number): Behaviour =>

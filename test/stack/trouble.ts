@@ -5,53 +5,18 @@
  */
 import { answer, hang, json } from '../fixtures/upstream.ts';
 import { report } from '../tools/support.ts';
-import { freePorts, until } from './processes.ts';
-import {
-  type Caller,
-  type ClientTrace,
-  clientTrace,
-  type StackServer,
-  sendGauge,
-  startServer,
-} from './server.ts';
+import { deserted } from './deserted.ts';
+import { Loops, pause } from './loops.ts';
+import { type ClientTrace, clientTrace, sendGauge, startServer } from './server.ts';
 import type { Stack } from './stack.ts';
-import { environmentOf, slowly, startUpstreams } from './traffic.ts';
+import { environmentOf, searchOf, slowly, startUpstreams, weatherOf } from './traffic.ts';
 
 export interface Trouble {
-  /** Of a call through the gateway, before its server went away. */
+  /** Of a call through the gateway, before its servers went away. */
   readonly gatewayTrace: ClientTrace;
   /** Ends all of it; resolves when everything answers again. */
   calm(): Promise<void>;
 }
-
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-
-/** Ends that are to be waited for when it is over. */
-class Loops {
-  #stopped = false;
-  readonly #running: Promise<void>[] = [];
-
-  /** Repeats until it is stopped. What a call ends with is not of interest here. */
-  start(work: () => Promise<unknown>, everyMs: number): void {
-    const run = async (): Promise<void> => {
-      while (!this.#stopped) {
-        await work().catch(() => {});
-        await pause(everyMs);
-      }
-    };
-    this.#running.push(run());
-  }
-
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    await Promise.all(this.#running);
-  }
-}
-
-const weatherOf = (caller: Caller, city: string) =>
-  caller.call('get_weather', { city, use_cache: false });
-const searchOf = (caller: Caller, query: string) =>
-  caller.call('search', { query, use_cache: false });
 
 const PATIENT = { timeout: 30_000, deadline: 40_000, retry: false, breaker: false, cache: false };
 
@@ -69,7 +34,8 @@ const overloaded = async (stack: Stack, loops: Loops) => {
           retry: { maxRetries: 2, baseDelay: 1, maxDelay: 5 },
           breaker: false,
           cache: false,
-          rateLimit: { limit: 5, interval: 1_000 },
+          // Fewer than one that is asked, however slow the machine.
+          rateLimit: { limit: 2, interval: 1_000 },
         },
         search: { ...PATIENT, rateLimit: false, bulkhead: { limit: 2, queue: 2, maxWait: 20_000 } },
       },
@@ -170,36 +136,6 @@ const faulty = async (stack: Stack, loops: Loops) => {
   };
 };
 
-/** A gateway whose one server goes away: it is down, and its server silent. */
-const deserted = async (stack: Stack, loops: Loops, trace: ClientTrace) => {
-  const upstreams = await startUpstreams();
-  const [port = 0] = await freePorts(1);
-  const start = (): Promise<StackServer> =>
-    startServer(stack, {
-      name: 'deserted',
-      env: environmentOf(upstreams),
-      config: { http: { rateLimit: false } },
-      port,
-    });
-  const server = await start();
-  const resilience = { breaker: { openDuration: 1_000 } };
-  const gateway = await startServer(stack, {
-    name: 'gateway',
-    command: 'gateway',
-    config: { mcpServers: { remote: { type: 'http', url: server.url, resilience } } },
-  });
-  const caller = await gateway.connect();
-  await caller.call('get_weather', { city: 'Nowhere', use_cache: false }, trace);
-  await server.program.stop();
-  loops.start(() => weatherOf(caller, 'Tokyo'), 500);
-  return async (): Promise<void> => {
-    await start();
-    await until('the gateway to reach its server again', async () => {
-      return (await weatherOf(caller, 'Tokyo')).isError !== true;
-    });
-  };
-};
-
 /** Values so old that Prometheus refuses them for good: the Collector has to give up on them. */
 const outdated = async (stack: Stack, loops: Loops): Promise<undefined> => {
   const old = (): number => Date.now() - 6 * 60 * 60_000;
@@ -221,8 +157,7 @@ export const startTrouble = async (stack: Stack): Promise<Trouble> => {
   return {
     gatewayTrace,
     calm: async () => {
-      await loops.stop();
-      for (const end of ends) await end?.();
+      await Promise.all([loops.stop(), ...ends.map((end) => end?.())]);
     },
   };
 };

@@ -4,7 +4,8 @@
  */
 import { expect } from 'vitest';
 import { expectedEmpty, panelQueries, type Query, variableQueries } from '../grafana.ts';
-import type { Prometheus, Sample } from '../prometheus.ts';
+import { until } from '../processes.ts';
+import type { Prometheus } from '../prometheus.ts';
 import type { Stack } from '../stack.ts';
 
 /** The last ten minutes, in which all of the scenario lies. */
@@ -13,7 +14,7 @@ const RANGE = 600;
 const answerOf = (
   prometheus: Prometheus,
   { expression, instant }: Query,
-): Promise<readonly Sample[]> =>
+): Promise<readonly unknown[]> =>
   instant
     ? prometheus
         .query(expression)
@@ -24,35 +25,29 @@ const nameOf = ({ dashboard, panel }: { dashboard: string; panel: string }): str
   `${dashboard} / ${panel}`;
 
 /**
- * Queries that give nothing now, without those of panels that are listed with the reason.
+ * Every panel shows something, at some time between the trouble and its end, without those that
+ * are listed with the reason.
  *
- * @throws AssertionError when a panel is listed that there is not
+ * @throws AssertionError also when a panel is listed that there is not
  */
-export const emptyQueries = async ({ prometheus }: Stack): Promise<readonly Query[]> => {
+export const filledPanels = async ({ prometheus }: Stack): Promise<void> => {
   const queries = panelQueries(RANGE);
   expect(queries.length).toBeGreaterThan(0);
   const names = new Set(queries.map(nameOf));
   const excused = new Set(expectedEmpty().map(nameOf));
   expect([...excused].filter((name) => !names.has(name))).toEqual([]);
-  const empty: Query[] = [];
-  for (const query of queries) {
-    if (excused.has(nameOf(query))) continue;
-    if ((await answerOf(prometheus, query)).length === 0) empty.push(query);
-  }
-  return empty;
-};
-
-/** Of queries that gave nothing while things went wrong, each does now that they have recovered. */
-export const filledSince = async (
-  { prometheus }: Stack,
-  queries: readonly Query[],
-): Promise<void> => {
-  const empty: string[] = [];
-  for (const query of queries) {
-    if ((await answerOf(prometheus, query)).length > 0) continue;
-    empty.push(`${nameOf(query)}: ${query.expression}`);
-  }
-  expect(empty).toEqual([]);
+  let empty = queries.filter((query) => !excused.has(nameOf(query)));
+  await until('every panel to show something', async () => {
+    const still: Query[] = [];
+    for (const query of empty) {
+      if ((await answerOf(prometheus, query)).length === 0) still.push(query);
+    }
+    empty = still;
+    return empty.length === 0;
+  }).catch(() => {
+    const left = empty.map((query) => `${nameOf(query)}: ${query.expression}`);
+    expect(left, 'queries without an answer').toEqual([]);
+  });
 };
 
 /** Every variable offers something to choose. */

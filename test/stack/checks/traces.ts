@@ -10,7 +10,7 @@ import type { Stack } from '../stack.ts';
 import type { Scene, Traces } from '../traffic.ts';
 
 /** A trace once it holds a span of that name from our side. */
-export const traceWith = (stack: Stack, { traceId }: ClientTrace, name: string) =>
+const traceWith = (stack: Stack, { traceId }: ClientTrace, name: string) =>
   until(`${name} of trace ${traceId}`, async () => {
     const spans = await stack.jaeger.trace(traceId);
     return spans.some((span) => span.name === name) && spans;
