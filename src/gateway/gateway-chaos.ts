@@ -32,7 +32,7 @@ export interface FaultyUpstream {
 }
 
 /** A call of a tool on its way to an upstream. */
-export interface RelayedCall {
+interface RelayedCall {
   /** Name that the client used. */
   readonly tool: string;
   readonly upstream: string;

@@ -95,6 +95,55 @@ export const requirements = {
       'an agent finds the playbook as a resource and the drill as a prompt, which name targets and kinds that exist',
     source: 'issue 5',
   },
+  'chaos.gateway-off': {
+    promise:
+      'without --chaos a gateway lists nothing of it; in production it is refused without the second switch',
+    source: 'design 7; issue 6',
+  },
+  'chaos.gateway-offer': {
+    promise:
+      'with --chaos the chaos tools, playbook and drill stand beside what a server has, under names that give way, and nothing else is added',
+    source: 'design 6; issues 5 and 6',
+  },
+  'chaos.gateway-targets': {
+    promise:
+      'faults can be aimed at each upstream and at the tools that clients see, whether or not somebody has listed them; any other target is refused with the names that exist, also after an edit of the configuration',
+    source: 'issue 5',
+  },
+  'chaos.upstream-exit': {
+    promise:
+      'the child of an upstream is killed, what it worked on fails with a structured failure, all of it is marked, and it is started again',
+    source: 'issue 5: upstream exit (gateway)',
+  },
+  'chaos.session-loss': {
+    promise:
+      'a session that is lost is initialised anew, and no call is executed twice because of it',
+    source: 'issue 5: session loss (gateway)',
+  },
+  'chaos.gateway-calls': {
+    promise:
+      'latency, hang, tool error and protocol error strike the calls of one tool, or of one session, and no others',
+    source: 'issue 5',
+  },
+  'chaos.gateway-http': {
+    promise:
+      'each HTTP fault strikes the requests of the gateway to a server over HTTP, with the failure code of the real thing and nothing executed',
+    source: 'issue 5: HTTP faults',
+  },
+  'chaos.gateway-breaker': {
+    promise: 'injected 503 open the breaker of a server over HTTP, which closes once they are gone',
+    source: 'issue 5',
+  },
+  'chaos.gateway-ends': {
+    promise:
+      'behind a gateway, too, faults end by their time, by halt, with the session that armed them, and when bystanders fail; a person is asked where one can be',
+    source: 'issue 5: nothing can be left broken by accident',
+  },
+  'chaos.gateway-executions': {
+    promise:
+      'whatever mix of faults strikes a write tool behind a gateway, a real server executes it at most once per call, and a caller who is told that it was not has been told the truth',
+    source: 'issue 5, property test; issue 6',
+  },
   'mcp.offer': {
     promise:
       'resources and prompts are listed, read and refused as the protocol says, and traced by their names',
