@@ -25,7 +25,7 @@ export type Fate =
   | 'silent';
 
 /** Why a connection to it cannot be made. */
-export const refusedError = (): LinkError =>
+const refusedError = (): LinkError =>
   new LinkError(createFailure('CONNECTION_REFUSED', { delivery: 'not_sent' }));
 
 /** The upstream U without anything between it and us: for what would need thousands of processes. */
