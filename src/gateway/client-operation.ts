@@ -15,28 +15,13 @@ import {
 } from '@opentelemetry/api';
 import { JsonRpcError } from '../mcp/jsonrpc.ts';
 import { META_FAILURE } from '../mcp/meta.ts';
-import type { KnownNames } from '../mcp/operation.ts';
+import { cut, type KnownNames, termsOf } from '../mcp/operation-terms.ts';
 import { sentCode } from '../mcp/tool-duration.ts';
 import { classify } from '../resilience/failure.ts';
 import { faultMarks, instruments, tracer } from '../telemetry/instruments.ts';
 import * as semconv from '../telemetry/semconv.ts';
 import { ATTR } from '../telemetry/signals.ts';
 import type { Json, UpstreamAddress } from './types.ts';
-
-// mcp.md, "mcp.method.name"; the methods that a client asks for.
-const METHODS: ReadonlySet<string> = new Set(
-  (
-    'completion/complete initialize logging/setLevel ping prompts/get prompts/list ' +
-    'resources/list resources/read resources/subscribe resources/templates/list ' +
-    'resources/unsubscribe tools/call tools/list tasks/get tasks/list tasks/result tasks/cancel'
-  ).split(' '),
-);
-
-/** Longest foreign text that a span holds. */
-const MAX_TEXT = 1_000;
-
-const cut = (text: string): string =>
-  text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text;
 
 /** What telemetry says of every request to one upstream. */
 export interface UpstreamIdentity {
@@ -89,6 +74,14 @@ interface Asked {
   readonly params?: Json | undefined;
 }
 
+/** What is known of how a request ended. */
+interface Details {
+  readonly failureCode?: string | undefined;
+  /** JSON-RPC code of an error response. */
+  readonly status?: string;
+  readonly message?: string;
+}
+
 /** One request to an upstream. Ends once. */
 export class ClientOperation {
   /** Context in which the request is to be made: its span is the active one. */
@@ -103,7 +96,7 @@ export class ClientOperation {
    * @param marks of the injected fault because of which it is made. Default: those of the call
    */
   constructor(
-    { method, params }: Asked,
+    asked: Asked,
     { name, network }: UpstreamIdentity,
     known: KnownNames,
     protocolVersion: string | undefined,
@@ -111,38 +104,18 @@ export class ClientOperation {
     marks = faultMarks(),
   ) {
     this.#marks = marks;
-    const bounded = METHODS.has(method) ? method : semconv.VALUE_OTHER;
-    const named = (names: KnownNames['tools']): string =>
-      typeof params?.name === 'string' && names?.has(params.name)
-        ? params.name
-        : semconv.VALUE_OTHER;
-    const tool = method === 'tools/call' ? named(known.tools) : undefined;
-    const prompt = method === 'prompts/get' ? named(known.prompts) : undefined;
-    const target = tool ?? prompt;
-    this.#metric = {
-      [semconv.ATTR_MCP_METHOD_NAME]: bounded,
-      ...network,
-      ...(protocolVersion && { [semconv.ATTR_MCP_PROTOCOL_VERSION]: protocolVersion }),
-      ...(prompt && { [semconv.ATTR_GEN_AI_PROMPT_NAME]: prompt }),
-      ...(tool && {
-        [semconv.ATTR_GEN_AI_TOOL_NAME]: tool,
-        [semconv.ATTR_GEN_AI_OPERATION_NAME]: semconv.GEN_AI_OPERATION_EXECUTE_TOOL,
-      }),
-    };
-    const uri = method.startsWith('resources/') ? params?.uri : undefined;
-    const attributes = {
-      ...this.#metric,
-      ...marks,
-      [ATTR.upstreamName]: name,
-      ...(typeof uri === 'string' && { [semconv.ATTR_MCP_RESOURCE_URI]: cut(uri) }),
-    };
-    const spanName = target ? `${bounded} ${target}` : bounded;
-    this.#span = tracer().startSpan(spanName, { kind: SpanKind.CLIENT, attributes }, parent);
+    const terms = termsOf(asked, known, network, protocolVersion);
+    this.#metric = terms.attributes;
+    const attributes: Attributes = { ...terms.attributes, ...marks, [ATTR.upstreamName]: name };
+    if (terms.uri !== undefined) attributes[semconv.ATTR_MCP_RESOURCE_URI] = terms.uri;
+    const options = { kind: SpanKind.CLIENT, attributes };
+    this.#span = tracer().startSpan(terms.spanName, options, parent);
     this.context = trace.setSpan(parent, this.#span);
   }
 
   /** It has been handed to a link. With several attempts the last one counts. */
   sent(id: number, sessionId: string | undefined): void {
+    if (!this.#span.isRecording()) return;
     this.#span.setAttributes({
       [semconv.ATTR_JSONRPC_REQUEST_ID]: String(id),
       ...(sessionId && { [semconv.ATTR_MCP_SESSION_ID]: sessionId }),
@@ -181,32 +154,30 @@ export class ClientOperation {
     this.#end(undefined, undefined, {});
   }
 
-  #end(
-    by: AnsweredBy | undefined,
-    errorType: string | undefined,
-    details: { failureCode?: string | undefined; status?: string; message?: string },
-  ): void {
-    const { failureCode, status, message } = details;
+  #end(by: AnsweredBy | undefined, errorType: string | undefined, details: Details): void {
     const seconds = (performance.now() - this.#started) / 1_000;
     const result: Attributes = {
       // A fault may have struck meanwhile.
       ...(faultMarks() ?? this.#marks),
       ...(errorType && { [semconv.ATTR_ERROR_TYPE]: errorType }),
-      ...(status && { [semconv.ATTR_RPC_RESPONSE_STATUS_CODE]: status }),
+      ...(details.status && { [semconv.ATTR_RPC_RESPONSE_STATUS_CODE]: details.status }),
     };
     const meters = instruments();
     if (meters.enabled) {
       meters.clientOperationDuration.record(seconds, { ...this.#metric, ...result }, this.context);
     }
-    this.#span.setAttributes({
-      ...result,
-      ...(by && { [ATTR.answeredBy]: by }),
-      ...(failureCode && { [ATTR.failureCode]: failureCode }),
-    });
-    if (errorType) {
-      const status = { code: SpanStatusCode.ERROR, ...(message && { message: cut(message) }) };
-      this.#span.setStatus(status);
+    if (this.#span.isRecording()) {
+      this.#span.setAttributes({ ...result, ...(by && { [ATTR.answeredBy]: by }) });
+      this.#tell(errorType, details);
     }
     this.#span.end();
+  }
+
+  /** Has the span say what went wrong, if anything did. */
+  #tell(errorType: string | undefined, { failureCode, message }: Details): void {
+    if (failureCode) this.#span.setAttribute(ATTR.failureCode, failureCode);
+    if (!errorType) return;
+    const status = { code: SpanStatusCode.ERROR, ...(message && { message: cut(message) }) };
+    this.#span.setStatus(status);
   }
 }

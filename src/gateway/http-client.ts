@@ -49,6 +49,12 @@ const isRedirect = (status: number, method: HttpRequest['method']): boolean =>
   // The others turn a POST into a GET.
   status === 307 || status === 308 || (method === 'GET' && [301, 302, 303].includes(status));
 
+/** What `node:http` needs of a URL, and no more: it copies it several times for each request. */
+const targetOf = (url: URL): RequestOptions => {
+  const { protocol, hostname, port, path, auth } = urlToHttpOptions(url);
+  return { protocol, hostname, port, path, ...(auth !== undefined && { auth }) } as RequestOptions;
+};
+
 /** Makes requests to one origin. */
 export class HttpClient {
   readonly url: URL;
@@ -77,7 +83,7 @@ export class HttpClient {
     for (const [name, value] of Object.entries(headers)) own[name.toLowerCase()] = value;
     this.#headers = own;
     this.#clock = clock;
-    this.#own = urlToHttpOptions(this.url);
+    this.#own = targetOf(this.url);
     // The same for a connection in use and an idle one: changing it costs a system call each time.
     const probe = { keepAliveInitialDelay: KEEP_ALIVE, keepAliveMsecs: KEEP_ALIVE };
     const settings = { keepAlive: true, timeout: IDLE_TIME, ...probe };
@@ -149,7 +155,7 @@ export class HttpClient {
 
   /** A URL as `request` takes it apart, once for the one that nearly all requests go to. */
   #target(url: URL): RequestOptions {
-    return url === this.url ? this.#own : urlToHttpOptions(url);
+    return url === this.url ? this.#own : targetOf(url);
   }
 
   #once(url: URL, { method, headers, body, signal }: HttpRequest): Promise<IncomingMessage> {

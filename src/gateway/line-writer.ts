@@ -83,8 +83,8 @@ export class LineWriter {
   #schedule(): void {
     if (this.#scheduled || this.#writing || this.#queue.length === 0) return;
     this.#scheduled = true;
-    // After all promise reactions of this turn: each of them may have a line of its own.
-    process.nextTick(() => {
+    // After everything that has arrived: each of it may have a line of its own.
+    setImmediate(() => {
       this.#scheduled = false;
       if (!this.#writing && this.#queue.length > 0) this.#flush();
     });
@@ -112,7 +112,8 @@ export class LineWriter {
       for (const [index, line] of batch.entries()) {
         line.done(error ? (index === last ? unread() : perhapsRead()) : undefined);
       }
-      this.#schedule();
+      // What came meanwhile has waited long enough.
+      if (!this.#scheduled && this.#queue.length > 0) this.#flush();
     });
   }
 }

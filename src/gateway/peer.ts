@@ -15,8 +15,8 @@ import {
   JsonRpcError,
   type RequestId,
 } from '../mcp/jsonrpc.ts';
-import { serverError } from './peer-error.ts';
 import { reasonOf, withMeta } from './peer-meta.ts';
+import { PeerQuestions } from './peer-questions.ts';
 import type { Json, Link, LinkEnd } from './types.ts';
 
 /** One request as it is to be sent. */
@@ -70,7 +70,7 @@ export class Peer<Origin> implements PeerHandlers<Origin> {
   readonly #link: Link;
   readonly #failureOf: (end: LinkEnd) => Error;
   readonly #pending = new Map<number, Pending<Origin>>();
-  readonly #serving = new Map<RequestId, AbortController>();
+  readonly #questions = new PeerQuestions((answer) => this.#send(answer));
   #lastId = 0;
   #end: LinkEnd | undefined;
   #ignored = 0;
@@ -193,11 +193,11 @@ export class Peer<Origin> implements PeerHandlers<Origin> {
         pending.reject(new JsonRpcError(code, text, data));
       } else pending.resolve(message.result as Json);
     } else if (isRequest(message)) {
-      void this.#serve(message, this.#related(related));
+      this.#serve(message, this.#related(related));
     } else if (message.method === 'notifications/progress') {
       this.#progress(message.params as Json | undefined);
     } else if (message.method === 'notifications/cancelled') {
-      this.#serving.get(cancelledId(message) ?? '')?.abort(new Error('the upstream cancelled it'));
+      this.#questions.cancel(cancelledId(message), new Error('the upstream cancelled it'));
     } else {
       const pending = this.#related(related);
       const params = message.params as Json | undefined;
@@ -230,37 +230,26 @@ export class Peer<Origin> implements PeerHandlers<Origin> {
     return this.#pending.size === 1 ? this.#pending.values().next().value : undefined;
   }
 
-  async #serve(request: JSONRPCRequest, related: Pending<Origin> | undefined): Promise<void> {
+  #serve(request: JSONRPCRequest, related: Pending<Origin> | undefined): void {
     const { id, method } = request;
     if (method === 'ping') {
       this.#send({ jsonrpc: '2.0', id, result: {} });
       return;
     }
-    if (this.#serving.has(id)) {
-      // An answer to the second would be taken for that to the first.
-      this.#ignored += 1;
-      return;
-    }
-    const controller = new AbortController();
-    this.#serving.set(id, controller);
-    const { signal } = controller;
-    const ask = async (): Promise<Json> => {
+    const ask = async (signal: AbortSignal): Promise<Json> => {
       if (!this.onrequest) throw new JsonRpcError(CODE.methodNotFound, `Unknown method: ${method}`);
       const info = { signal, origin: related?.origin };
       return this.onrequest(method, request.params as Json | undefined, info);
     };
-    const answer = await (related ? context.with(related.context, ask) : ask()).then(
-      (result) => ({ result }),
-      (error: unknown) => ({ error: serverError(error) }),
-    );
-    this.#serving.delete(id);
-    if (!signal.aborted) this.#send({ jsonrpc: '2.0', id, ...answer });
+    const answer = (signal: AbortSignal) =>
+      related ? context.with(related.context, ask, undefined, signal) : ask(signal);
+    if (!this.#questions.serve(id, answer)) this.#ignored += 1;
   }
 
   #onEnd(end: LinkEnd): void {
     if (this.#end) return;
     this.#end = end;
-    for (const controller of this.#serving.values()) controller.abort(this.#failureOf(end));
+    this.#questions.cancelAll(() => this.#failureOf(end));
     const loseAll = (which: (pending: Pending<Origin>) => boolean) => {
       for (const [id, pending] of this.#pending) {
         if (which(pending)) this.#settle(id)?.reject(this.#failureOf(end));

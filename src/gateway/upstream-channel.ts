@@ -11,15 +11,11 @@ import { orAborted } from '../resilience/or-aborted.ts';
 import { faultHook } from '../telemetry/instruments.ts';
 import type { PeerHandlers } from './peer.ts';
 import type { ClientFacts, Json, LinkEnd, UpstreamConfig } from './types.ts';
-import {
-  Connection,
-  type ConnectionSettings,
-  connect,
-  type FailedTry,
-  resume,
-} from './upstream-connection.ts';
+import { type ConnectionSettings, connect, type FailedTry, resume } from './upstream-connect.ts';
+import { Connection } from './upstream-connection.ts';
 import { closedError, endedError, unavailableError } from './upstream-failure.ts';
 import type { RestartGate } from './upstream-gate.ts';
+import { Leftovers } from './upstream-leftovers.ts';
 
 /** What a channel has from, and tells, the upstream that it belongs to. */
 export interface ChannelHost {
@@ -63,16 +59,12 @@ export class Channel<Origin> {
   #connection: Connection<Origin> | undefined;
   /** One whose upstream could not be reached, and may still know the session. */
   #suspended: Connection<Origin> | undefined;
-  readonly #retiring = new Set<Connection<Origin>>();
+  readonly #leftovers: Leftovers;
   #trying = false;
   #initializeResult: Json | undefined;
   #lastFailure: Failure | undefined;
   /** Settles with the outcome of the next try. */
   #next: PromiseWithResolvers<Connection<Origin>> | undefined;
-  /** Resolves when nothing is left of the child before. */
-  #reaped: Promise<unknown>;
-  /** Resolves when nothing is left of all connections before. */
-  #left: Promise<unknown> = Promise.resolve();
   readonly #running: Promise<void>;
 
   /** Begins to connect. */
@@ -80,7 +72,7 @@ export class Channel<Origin> {
     this.#host = host;
     this.client = client;
     this.#handlers = handlers;
-    this.#reaped = host.after ?? Promise.resolve();
+    this.#leftovers = new Leftovers(host.config.address.kind, host.after);
     const parent = context.active();
     this.#running = detached(() => this.#run(parent));
   }
@@ -148,9 +140,8 @@ export class Channel<Origin> {
     this.#settle((next) => next.reject(error));
     this.#connection?.evict({ kind: 'closed', reason: 'by us' });
     await this.#running;
-    if (this.#suspended) this.#leave(this.#suspended, false);
-    for (const connection of this.#retiring) void connection.close();
-    await this.#left;
+    if (this.#suspended) this.#leftovers.leave(this.#suspended, false);
+    await this.#leftovers.close();
   }
 
   async #run(first: Context): Promise<void> {
@@ -158,7 +149,7 @@ export class Channel<Origin> {
     const { signal } = this.#closing;
     for (let tries = 0; !signal.aborted; tries += 1) {
       // The old child has ended before the new one begins.
-      await this.#reaped;
+      await this.#leftovers.reaped;
       const turn = await gate.enter(signal).catch(() => undefined);
       if (!turn) return;
       if (signal.aborted) {
@@ -177,7 +168,7 @@ export class Channel<Origin> {
         }
         await this.#use(tried, era, tries);
       } else {
-        this.#await(tried.reaped);
+        this.#leftovers.add(tried.reaped);
         if (signal.aborted) turn.abandoned();
         else {
           turn.failed(tried.error.failure.retryAfter);
@@ -238,22 +229,7 @@ export class Channel<Origin> {
 
   #ended(connection: Connection<Origin>, end: LinkEnd): void {
     this.#host.onEnded(connection, end);
-    const forgotten = end.kind === 'session' && this.#host.config.address.kind !== 'stdio';
-    this.#leave(connection, forgotten);
-  }
-
-  /** @param gently what was asked in a session that is gone may still be answered */
-  #leave(connection: Connection<Origin>, gently: boolean): void {
-    this.#retiring.add(connection);
-    const closed = (gently ? connection.retire() : connection.close()).catch(() => {});
-    this.#await(closed.then(() => void this.#retiring.delete(connection)));
-  }
-
-  /** A server may serve two sessions at a time; a child is waited for. */
-  #await(closed: Promise<void>): void {
-    const all = [this.#left, closed.catch(() => {})];
-    this.#left = Promise.all(all).then(() => {});
-    if (this.#host.config.address.kind === 'stdio') this.#reaped = this.#left;
+    this.#leftovers.leave(connection, end.kind === 'session');
   }
 
   #settle(how: (next: PromiseWithResolvers<Connection<Origin>>) => void): void {

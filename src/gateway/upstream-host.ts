@@ -20,8 +20,10 @@ import type {
   UpstreamState,
 } from './types.ts';
 import { Channel, type ChannelHandlers, type ChannelHost } from './upstream-channel.ts';
-import type { Connection, ConnectionSettings } from './upstream-connection.ts';
+import type { ConnectionSettings } from './upstream-connect.ts';
+import type { Connection } from './upstream-connection.ts';
 import { RestartGate } from './upstream-gate.ts';
+import { judge } from './upstream-judge.ts';
 import { boundedLog } from './upstream-log.ts';
 import { UpstreamPolicies } from './upstream-policies.ts';
 import { UpstreamTelemetry } from './upstream-telemetry.ts';
@@ -155,16 +157,22 @@ export class UpstreamHost<Origin> implements ChannelHost {
 
   /** Ends all connections as if the upstream had: children die, servers cannot be reached. */
   break(reason: string): void {
-    this.#marks = faultMarks();
+    this.#struck();
     for (const channel of this.#channels) channel.break(reason);
   }
 
   /** Has every session forgotten, as by a server that was started again. */
   forget(reason: string): void {
-    this.#marks = faultMarks();
+    this.#struck();
     for (const channel of this.#channels) {
       if (channel.connection) channel.evict(channel.connection, reason);
     }
+  }
+
+  /** What follows until it is ready again is the doing of the fault that strikes now. */
+  #struck(): void {
+    const connected = [...this.#channels].some(({ connection }) => connection !== undefined);
+    if (connected) this.#marks = faultMarks();
   }
 
   /** Ends its sessions, children and timers. Idempotent. */
@@ -202,7 +210,13 @@ export class UpstreamHost<Origin> implements ChannelHost {
 
   onChange(): void {
     if (this.#closed) return;
-    const [state, reason] = this.#judge();
+    const [state, reason] = judge({
+      channels: this.#all,
+      gate: this.gate,
+      breaker: this.policies.breaker?.state,
+      discoveryFailed: this.#discoveryFailed,
+      unusedAndWell: this.#wasWell && this.#channels.size === 0,
+    });
     if (reason !== undefined) this.#reason = reason;
     if (state === this.#state) return;
     const from = this.#state;
@@ -243,27 +257,6 @@ export class UpstreamHost<Origin> implements ChannelHost {
     await watcher.close();
     this.#watcher = undefined;
     this.onChange();
-  }
-
-  #judge(): readonly [UpstreamState, reason?: string] {
-    const channels = this.#all;
-    const live = channels.filter((channel) => channel.connection !== undefined);
-    if (live.length === 0) {
-      if (channels.some((channel) => channel.trying)) return ['connecting'];
-      if (this.gate.closed) return ['down'];
-      return this.#wasWell && this.#channels.size === 0 ? ['ready'] : ['connecting'];
-    }
-    const breaker = this.policies.breaker?.state;
-    if (breaker !== undefined && breaker !== 'closed') {
-      return ['degraded', `its circuit breaker is ${breaker}`];
-    }
-    if (this.#discoveryFailed !== undefined) return ['degraded', this.#discoveryFailed];
-    if (this.gate.failures > 0) return ['degraded'];
-    const missing = channels.length - live.length;
-    if (missing > 0 && !channels.some((channel) => channel.trying)) {
-      return ['degraded', `${missing} of ${channels.length} sessions have no connection`];
-    }
-    return ['ready'];
   }
 
   async #close(): Promise<void> {

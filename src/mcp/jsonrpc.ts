@@ -9,11 +9,11 @@ import {
   InitializeRequestSchema,
   type JSONRPCErrorResponse,
   type JSONRPCMessage,
-  JSONRPCMessageSchema,
   type JSONRPCRequest,
   type JSONRPCResultResponse,
   type RequestId,
 } from '@modelcontextprotocol/sdk/types.js';
+import { isMessage, isObject, type JsonObject } from './jsonrpc-check.ts';
 
 export type { JSONRPCMessage, JSONRPCRequest, RequestId } from '@modelcontextprotocol/sdk/types.js';
 export {
@@ -77,15 +77,10 @@ export type Parsed =
       readonly reason: string;
     };
 
-type Envelope = Readonly<Record<string, unknown>>;
-
-const isObject = (value: unknown): value is Envelope =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 const isId = (value: unknown): value is RequestId =>
   typeof value === 'string' || Number.isInteger(value);
 
-const reasonOf = (envelope: Envelope): string => {
+const reasonOf = (envelope: JsonObject): string => {
   if (envelope.jsonrpc !== '2.0') return 'the member "jsonrpc" must be "2.0"';
   if ('id' in envelope && !isId(envelope.id)) {
     return 'the member "id" must be a string or an integer, and not null';
@@ -123,7 +118,7 @@ export const parseMessage = (value: unknown): Parsed => {
     if (value[key] !== undefined) envelope[key] = value[key];
   }
   const id = isId(value.id) ? value.id : null;
-  if (!JSONRPCMessageSchema.safeParse(envelope).success) {
+  if (!isMessage(envelope)) {
     const isResponse = value.method === undefined && ('result' in value || 'error' in value);
     return { ok: false, id, isResponse, code: CODE.invalidRequest, reason: reasonOf(envelope) };
   }

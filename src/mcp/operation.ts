@@ -22,13 +22,19 @@ import * as semconv from '../telemetry/semconv.ts';
 import { ATTR } from '../telemetry/signals.ts';
 import { CODE } from './jsonrpc.ts';
 import { isToolOutcome, META_FAILURE, META_OUTCOME, type ToolOutcome } from './meta.ts';
+import { cut, type KnownNames, termsOf } from './operation-terms.ts';
 import { markServed, recordToolDuration, sentCode } from './tool-duration.ts';
 
-/** Names that exist on this side; any other one that a client sends is recorded as `_other`. */
-export interface KnownNames {
-  readonly tools?: { has(name: string): boolean };
-  readonly prompts?: { has(name: string): boolean };
-}
+export type { KnownNames } from './operation-terms.ts';
+
+/** Attributes of the connection, by its kind. */
+const NETWORK: Readonly<Record<'pipe' | 'tcp', Attributes>> = {
+  pipe: { [semconv.ATTR_NETWORK_TRANSPORT]: 'pipe' },
+  tcp: {
+    [semconv.ATTR_NETWORK_TRANSPORT]: 'tcp',
+    [semconv.ATTR_NETWORK_PROTOCOL_NAME]: 'http',
+  },
+};
 
 /** What is known of a request besides itself. */
 export interface OperationFacts {
@@ -42,15 +48,6 @@ export interface OperationFacts {
   /** Ambient span, where it is not the parent. */
   readonly links: Link[];
 }
-
-// mcp.md, "mcp.method.name"; the methods that a server is asked for.
-const METHODS = new Set(
-  (
-    'completion/complete initialize logging/setLevel ping prompts/get prompts/list ' +
-    'resources/list resources/read resources/subscribe resources/templates/list ' +
-    'resources/unsubscribe tools/call tools/list tasks/get tasks/list tasks/result tasks/cancel'
-  ).split(' '),
-);
 
 /**
  * Codes that say that the caller was wrong, or that it has something to do first (-32042).
@@ -66,17 +63,8 @@ const CALLER_FAULTS = new Set<number>([
   -32042,
 ]);
 
-/** Longest text of a client's that a span holds: the SDK itself sets no limit. */
-const MAX_TEXT = 1_000;
-
-const cut = (text: string): string =>
-  text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text;
-
 const record = (value: unknown): Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-
-const bounded = (name: unknown, names: { has(name: string): boolean } | undefined): string =>
-  typeof name === 'string' && names?.has(name) ? name : semconv.VALUE_OTHER;
 
 /** How a request ended, in the terms of the conventions. */
 interface Ending {
@@ -124,41 +112,21 @@ export class Operation {
   #ended = false;
 
   constructor(request: JSONRPCRequest, facts: OperationFacts) {
-    const method = METHODS.has(request.method) ? request.method : semconv.VALUE_OTHER;
-    const name = request.params?.name;
-    this.#tool = method === 'tools/call' ? bounded(name, facts.known.tools) : undefined;
-    const prompt = method === 'prompts/get' ? bounded(name, facts.known.prompts) : undefined;
-    const target = this.#tool ?? prompt;
-    this.#metric = {
-      [semconv.ATTR_MCP_METHOD_NAME]: method,
-      [semconv.ATTR_NETWORK_TRANSPORT]: facts.network,
-      ...(facts.network === 'tcp' && { [semconv.ATTR_NETWORK_PROTOCOL_NAME]: 'http' }),
-      ...(facts.protocolVersion && { [semconv.ATTR_MCP_PROTOCOL_VERSION]: facts.protocolVersion }),
-      ...(prompt && { [semconv.ATTR_GEN_AI_PROMPT_NAME]: prompt }),
-      ...(this.#tool && {
-        [semconv.ATTR_GEN_AI_TOOL_NAME]: this.#tool,
-        [semconv.ATTR_GEN_AI_OPERATION_NAME]: semconv.GEN_AI_OPERATION_EXECUTE_TOOL,
-      }),
+    const { known, network, sessionId, protocolVersion, client, links, parent } = facts;
+    const terms = termsOf(request, known, NETWORK[network], protocolVersion);
+    this.#tool = terms.tool;
+    this.#metric = terms.attributes;
+    const attributes: Attributes = {
+      ...terms.attributes,
+      [semconv.ATTR_JSONRPC_REQUEST_ID]: cut(String(request.id)),
     };
-    const uri = method.startsWith('resources/') ? request.params?.uri : undefined;
-    const { client } = facts;
-    this.#span = tracer().startSpan(
-      target ? `${method} ${target}` : method,
-      {
-        kind: SpanKind.SERVER,
-        links: facts.links,
-        attributes: {
-          ...this.#metric,
-          [semconv.ATTR_JSONRPC_REQUEST_ID]: cut(String(request.id)),
-          ...(facts.sessionId && { [semconv.ATTR_MCP_SESSION_ID]: facts.sessionId }),
-          ...(client && { [semconv.ATTR_CLIENT_ADDRESS]: client.address }),
-          ...(client?.port && { [semconv.ATTR_CLIENT_PORT]: client.port }),
-          ...(typeof uri === 'string' && { [semconv.ATTR_MCP_RESOURCE_URI]: cut(uri) }),
-        },
-      },
-      facts.parent,
-    );
-    this.context = trace.setSpan(markServed(facts.parent), this.#span);
+    if (sessionId) attributes[semconv.ATTR_MCP_SESSION_ID] = sessionId;
+    if (client) attributes[semconv.ATTR_CLIENT_ADDRESS] = client.address;
+    if (client?.port) attributes[semconv.ATTR_CLIENT_PORT] = client.port;
+    if (terms.uri !== undefined) attributes[semconv.ATTR_MCP_RESOURCE_URI] = terms.uri;
+    const options = { kind: SpanKind.SERVER, links, attributes };
+    this.#span = tracer().startSpan(terms.spanName, options, parent);
+    this.context = trace.setSpan(markServed(parent), this.#span);
   }
 
   /** The version that `initialize` agreed on is known only with its answer. */
@@ -181,7 +149,7 @@ export class Operation {
     if (this.#ended) return;
     this.#ended = true;
     const seconds = (performance.now() - this.#started) / 1_000;
-    const { outcome, errorType, status, failureCode } = ending;
+    const { outcome, errorType, status } = ending;
     // A client that cancels does so from outside of the call.
     const marks = faultMarks(this);
     const result: Attributes = {
@@ -197,19 +165,20 @@ export class Operation {
         recordToolDuration(this.#tool, seconds, outcome, failure, this.context, marks);
       }
     }
+    if (this.#span.isRecording()) this.#tell(ending, result);
+    this.#span.end();
+  }
+
+  /** Has the span say how the request ended. */
+  #tell({ outcome, errorType, failureCode, message }: Ending, result: Attributes): void {
     this.#span.setAttributes({
       ...result,
       ...(this.#tool && { [ATTR.toolOutcome]: outcome }),
       ...(failureCode && { [ATTR.failureCode]: failureCode }),
     });
-    if (errorType) {
-      // The text of a JSON-RPC error is its status description; a tool's own text is its result.
-      const { message } = ending;
-      this.#span.setStatus({
-        code: SpanStatusCode.ERROR,
-        ...(message && { message: cut(message) }),
-      });
-    }
-    this.#span.end();
+    if (!errorType) return;
+    // The text of a JSON-RPC error is its status description; a tool's own text is its result.
+    const status = { code: SpanStatusCode.ERROR, ...(message && { message: cut(message) }) };
+    this.#span.setStatus(status);
   }
 }

@@ -30,7 +30,7 @@ export interface Sample {
   /** Milliseconds. */
   readonly p50: number;
   readonly p99: number;
-  /** Microseconds of processor time per call that the subject's own process took. */
+  /** Microseconds of processor time per call that the subject's own process took, or the server. */
   readonly cpu?: number | undefined;
 }
 
@@ -112,30 +112,41 @@ const cpuOf = (pid: number | undefined): number | undefined => {
   }
 };
 
-/** Makes the load for `ms`, after a quarter of that to warm up. */
+/** Makes the load for `ms`; the latencies are sorted. */
+const run = async (call: Caller, { tool, length, concurrency }: Load, ms: number) => {
+  const text = 'x'.repeat(length);
+  const begun = performance.now();
+  const latencies: number[] = [];
+  const loop = async (): Promise<void> => {
+    for (let start = performance.now(); start < begun + ms; start = performance.now()) {
+      await call(tool, text);
+      latencies.push(performance.now() - start);
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, loop));
+  return { latencies: latencies.sort((a, b) => a - b), took: performance.now() - begun };
+};
+
+/**
+ * Has a subject compile what it needs all the time: a proxy runs for days, and of one that was
+ * started a moment ago mostly its interpreter would be measured.
+ */
+export const warmUp = async (call: Caller, ms: number): Promise<void> => {
+  for (const load of LOADS.filter(({ tool, concurrency }) => tool === 'echo' && concurrency > 1)) {
+    await run(call, load, load.length > 1_000 ? ms / 6 : ms);
+  }
+};
+
+/** Makes the load for `ms`, after a quarter of that to settle. */
 export const measure = async (
   call: Caller,
-  { tool, length, concurrency }: Load,
+  load: Load,
   ms: number,
   pid: number | undefined,
 ): Promise<Sample> => {
-  const text = 'x'.repeat(length);
-  const loop = async (until: number, latencies: number[]): Promise<void> => {
-    for (let begun = performance.now(); begun < until; begun = performance.now()) {
-      await call(tool, text);
-      latencies.push(performance.now() - begun);
-    }
-  };
-  const run = async (duration: number) => {
-    const begun = performance.now();
-    const latencies: number[] = [];
-    const until = begun + duration;
-    await Promise.all(Array.from({ length: concurrency }, () => loop(until, latencies)));
-    return { latencies: latencies.sort((a, b) => a - b), took: performance.now() - begun };
-  };
-  await run(ms / 4);
+  await run(call, load, ms / 4);
   const before = cpuOf(pid);
-  const { latencies, took } = await run(ms);
+  const { latencies, took } = await run(call, load, ms);
   const after = cpuOf(pid);
   const at = (share: number): number =>
     latencies[Math.floor(latencies.length * share)] ?? Number.NaN;

@@ -4,7 +4,7 @@
  * hand stands in `notes.md` beside this file and is taken over.
  */
 import { LOADS, type Sample } from './load.ts';
-import { ARRANGEMENTS } from './subjects.ts';
+import { ARRANGEMENTS, BARE } from './subjects.ts';
 
 /** All rounds of one subject under one load. */
 export interface Row {
@@ -34,6 +34,7 @@ export interface Results {
   readonly versions: Readonly<Record<string, string>>;
   readonly rounds: number;
   readonly milliseconds: number;
+  readonly warmUpTime: number;
   readonly rows: readonly Row[];
   readonly verdicts: readonly Verdict[];
 }
@@ -60,8 +61,20 @@ const find = (rows: readonly Row[], arrangement: string, load: string, subject: 
     (row) => row.arrangement === arrangement && row.load === load && row.subject === subject,
   );
 
-const figures = (a: Row, b: Row): string =>
-  `${rate(a).toFixed(0)} against ${rate(b).toFixed(0)} calls per second`;
+/** Microseconds of processor time per call; undefined where they are not known. */
+const cost = ({ samples }: Row): number | undefined => {
+  const known = samples.map(({ cpu }) => cpu).filter((cpu) => cpu !== undefined);
+  return known.length === 0 ? undefined : median(known);
+};
+
+const figures = (a: Row, b: Row): string => {
+  const rates = `${rate(a).toFixed(0)} against ${rate(b).toFixed(0)} calls per second`;
+  const [ofA, ofB] = [cost(a), cost(b)];
+  if (ofA === undefined || ofB === undefined) return rates;
+  const whose = b.subject === 'direct' ? `; processor time of the proxy` : '; processor time';
+  const other = b.subject === 'direct' ? 'where the server takes' : 'against';
+  return `${rates}${whose} ${number(ofA)} us per call ${other} ${number(ofB)}`;
+};
 
 /** The loads that the promises are judged by: a server that does nothing, and one that works. */
 const JUDGED = LOADS.filter(({ length, concurrency }) => length === 100 && concurrency > 1);
@@ -87,7 +100,7 @@ export const judge = (rows: readonly Row[]): Verdict[] => {
       (row) =>
         row.arrangement === arrangement &&
         row.load === saturated?.name &&
-        ![ours, 'direct'].includes(row.subject),
+        ![ours, 'direct', BARE].includes(row.subject),
     );
     for (const b of a === undefined ? [] : others) {
       const times = ratio(a as Row, b);
@@ -111,7 +124,7 @@ const tableOf = (rows: readonly Row[]): string[] => {
     '|---|---:|---:|---:|---:|---:|---:|---:|',
     ...rows.map((row) => {
       const rates = row.samples.map(({ perSecond }) => perSecond);
-      const cpu = row.samples.map((sample) => sample.cpu).filter((value) => value !== undefined);
+      const cpu = cost(row);
       const isDirect = row === direct || direct === undefined;
       const cells = [
         row.subject,
@@ -121,7 +134,7 @@ const tableOf = (rows: readonly Row[]): string[] => {
         number(latency(row)),
         isDirect ? '' : number(latency(row) - latency(direct)),
         number(median(row.samples.map(({ p99 }) => p99))),
-        cpu.length === 0 ? '' : number(median(cpu)),
+        cpu === undefined ? '' : number(cpu),
       ];
       return `| ${cells.join(' | ')} |`;
     }),
@@ -130,7 +143,7 @@ const tableOf = (rows: readonly Row[]): string[] => {
 
 /** The page. */
 export const render = (results: Results, notes: string): string => {
-  const { machine, versions, rounds, milliseconds, rows, verdicts } = results;
+  const { machine, versions, rounds, milliseconds, warmUpTime, rows, verdicts } = results;
   const packages = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
   const tables = ARRANGEMENTS.flatMap(({ name: arrangement }) =>
     LOADS.flatMap(({ name: load }) => {
@@ -160,7 +173,7 @@ export const render = (results: Results, notes: string): string => {
     '',
     '## How it was measured',
     '',
-    `One server on the SDK of the protocol (\`upstream.ts\`), one client (\`load.ts\`), and between them nothing (\`direct\`) or a proxy in a process of its own. ${rounds} rounds; in each, the subjects of an arrangement take turns, every second round in reverse order. A subject is started anew for each round, and meets every load for ${milliseconds} ms after a quarter of that to warm up. Client, proxy and server share the cores of the machine. Figures are medians over the rounds, shares and ratios medians of those within each round, the spread the lowest and the highest round. Processor time is that of the proxy's process alone, and is known on Linux.`,
+    `One server on the SDK of the protocol (\`upstream.ts\`), one client (\`load.ts\`), and between them nothing (\`direct\`) or a proxy in a process of its own. ${rounds} rounds; in each, the subjects of an arrangement take turns, every second round in reverse order. A subject is started anew for each round, runs for ${warmUpTime} ms at 16 at a time until its code is compiled (a proxy runs for days), and then meets every load for ${milliseconds} ms after a quarter of that to settle. Client, proxy and server share the cores of the machine. Figures are medians over the rounds, shares and ratios medians of those within each round, the spread the lowest and the highest round. Processor time is that of the proxy's process alone, in the rows of \`direct\` that of the server's, and is known on Linux; it is the figure that other work on the machine disturbs least.`,
     '',
     'mcp-proxy only wraps stdio servers on the command line; in front of an HTTP server its library is used, as its command uses it. FastMCP is a framework: its proxy is what its users write, tools that call those of an SDK client. supergateway keeps sessions (`--stateful`); without, it would start a child for each call. Ours runs from source, with its defaults (deadlines, a breaker, a bulkhead, metrics in the process), without the rate limit of its HTTP door: none of the others has one.',
     '',

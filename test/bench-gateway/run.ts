@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { VERSION } from '../../src/version.ts';
 import { inFolder } from '../fixtures/npm.ts';
-import { connect, LOADS, measure, type Sample } from './load.ts';
+import { connect, LOADS, measure, type Sample, warmUp } from './load.ts';
 import { judge, median, type Results, type Row, render } from './report.ts';
 import {
   ARRANGEMENTS,
@@ -33,8 +33,9 @@ const { values: flags } = parseArgs({
     rounds: { type: 'string' },
   },
 });
-const milliseconds = flags.quick ? 1_000 : 2_000;
-const rounds = Number(flags.rounds ?? (flags.quick ? 1 : 5));
+const milliseconds = flags.quick ? 1_000 : 1_500;
+const warmUpTime = flags.quick ? 1_000 : 2_500;
+const rounds = Number(flags.rounds ?? (flags.quick ? 1 : 3));
 const only = new RegExp(flags.only ?? '');
 const chosen = ARRANGEMENTS.filter(({ name }) => only.test(name));
 
@@ -49,11 +50,17 @@ if (!existsSync(join(peers, 'node_modules'))) {
 
 const rows = new Map<string, { row: Omit<Row, 'samples'>; samples: Sample[] }>();
 
-const measureSubject = async (subject: Subject, arrangement: Arrangement, url: string) => {
-  const running = await startSubject(subject, arrangement, url, { PEERS: peers });
+const measureSubject = async (
+  subject: Subject,
+  arrangement: Arrangement,
+  server: { readonly url: string; readonly pid: number },
+) => {
+  const running = await startSubject(subject, arrangement, server.url, { PEERS: peers });
   try {
     const client = await connect(running.address);
-    const pid = subject.name === 'direct' ? undefined : (running.pid ?? client.pid);
+    const ofServer = arrangement.upstream === 'http' ? server.pid : undefined;
+    const pid = running.pid ?? client.pid ?? (subject.name === 'direct' ? ofServer : undefined);
+    await warmUp(client.call, warmUpTime);
     for (const load of LOADS) {
       const sample = await measure(client.call, load, milliseconds, pid);
       const row = { arrangement: arrangement.name, load: load.name, subject: subject.name };
@@ -75,7 +82,7 @@ try {
     for (const arrangement of chosen) {
       const subjects = subjectsOf(arrangement, upstream.url, peers);
       for (const subject of round % 2 === 0 ? subjects : subjects.toReversed()) {
-        await measureSubject(subject, arrangement, upstream.url);
+        await measureSubject(subject, arrangement, upstream);
       }
     }
     console.error(`round ${round + 1} of ${rounds} done`);
@@ -124,6 +131,7 @@ if (!flags.quick && flags.only === undefined) {
     versions: { 'mcp-resilience': VERSION, ...PEERS },
     rounds,
     milliseconds,
+    warmUpTime,
     rows: measured,
     verdicts,
   };

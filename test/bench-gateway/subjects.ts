@@ -21,6 +21,9 @@ export type Arrangement = (typeof ARRANGEMENTS)[number];
 /** Packages that are compared, at the versions that are compared. */
 export const PEERS = { 'mcp-proxy': '6.7.19', supergateway: '4.0.0', fastmcp: '4.20.16' } as const;
 
+/** The least that a proxy can do (`peers/bare.ts`): a measure, and no competitor. */
+export const BARE = 'bare node:http';
+
 /** A command and its arguments. */
 export type Words = readonly [command: string, ...args: string[]];
 
@@ -35,7 +38,7 @@ export interface Running {
 
 /** A subject in one arrangement. */
 export interface Subject {
-  readonly name: 'direct' | 'mcp-resilience' | keyof typeof PEERS;
+  readonly name: 'direct' | typeof BARE | 'mcp-resilience' | keyof typeof PEERS;
   /** The words that start it; undefined for a direct connection. */
   words(port: number): Words | undefined;
 }
@@ -76,6 +79,9 @@ export const subjectsOf = (
           String(port),
           ...target,
         ];
+  const bare = (port: number): Words => {
+    return [node, join(here, 'peers', 'bare.ts'), '--port', String(port), ...target];
+  };
   const superWords = (port: number): Words => {
     const file = program('supergateway', 'dist', 'index.js');
     const quiet = ['--logLevel', 'none'];
@@ -96,6 +102,7 @@ export const subjectsOf = (
   };
   return [
     { name: 'direct', words: () => undefined },
+    ...(upstream === 'http' && front === 'http' ? [{ name: BARE, words: bare } as const] : []),
     { name: 'mcp-resilience', words: ours },
     ...(front === 'http' ? [{ name: 'mcp-proxy', words: proxy } as const] : []),
     // It has neither HTTP behind HTTP nor stdio behind stdio.

@@ -33,7 +33,10 @@ interface AdmissionOptions {
 }
 
 /** Path of a request, without its query. */
-export const pathOf = (req: IncomingMessage): string | undefined => req.url?.split('?')[0];
+export const pathOf = ({ url }: IncomingMessage): string | undefined => {
+  const query = url?.indexOf('?') ?? -1;
+  return query === -1 ? url : url?.slice(0, query);
+};
 
 /** Decides who comes in through one door. */
 export class Admission {

@@ -10,7 +10,9 @@ import { COMMON_HEADERS, type Refusal, sendJson } from './http-answer.ts';
 import { type SseSettings, SseStream } from './sse.ts';
 
 /** What an exchange needs to know. */
-export interface ExchangeOptions extends SseSettings {
+export interface ExchangeOptions {
+  /** Of the stream that it may become. */
+  readonly stream: SseSettings;
   /** Ids of the requests in the POST. */
   readonly ids: readonly RequestId[];
   /** True if they came as an array, which is then how they are answered. */
@@ -40,7 +42,8 @@ export class PostExchange {
     this.#res = res;
     this.#options = options;
     this.#open = new Set(options.ids);
-    this.#silence = options.clock.setTimer(options.keepAliveInterval, () => void this.#upgrade());
+    const { clock, keepAliveInterval } = options.stream;
+    this.#silence = clock.setTimer(keepAliveInterval, () => void this.#upgrade());
     res.once('close', () => this.#finish());
   }
 
@@ -85,7 +88,7 @@ export class PostExchange {
   #upgrade(): SseStream {
     if (!this.#stream) {
       this.#silence?.cancel();
-      this.#stream = new SseStream(this.#res, this.#options.headers(), this.#options);
+      this.#stream = new SseStream(this.#res, this.#options.headers(), this.#options.stream);
       for (const response of this.#held) void this.#stream.send(response);
       this.#held = [];
     }

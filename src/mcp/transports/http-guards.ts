@@ -32,6 +32,16 @@ const originOf = (url: string): string => {
   return origin === 'null' ? `${protocol}//${host}` : origin;
 };
 
+/** `Host` headers among names and values in turns; `headers` keeps only the first of them. */
+const countHosts = (raw: readonly string[]): number => {
+  let count = 0;
+  for (let index = 0; index < raw.length; index += 2) {
+    const name = raw[index];
+    if (name?.length === 4 && name.toLowerCase() === 'host') count += 1;
+  }
+  return count;
+};
+
 /** Checks of `Host` and `Origin` for one door. */
 export class NameGuard {
   readonly #hosts: ReadonlySet<string>;
@@ -57,8 +67,7 @@ export class NameGuard {
   }
 
   #checkHost(req: IncomingMessage): Refusal | undefined {
-    const headers = req.headersDistinct.host ?? [];
-    const name = headers.length === 1 ? hostName(headers[0] ?? '') : undefined;
+    const name = countHosts(req.rawHeaders) === 1 ? hostName(req.headers.host ?? '') : undefined;
     if (name === undefined) {
       return {
         status: 400,
@@ -96,6 +105,9 @@ export const accepts = (header: string | undefined, type: string): boolean => {
   });
 };
 
+/** As nearly every client writes it. */
+const BOTH = 'application/json, text/event-stream';
+
 /** The refusal of a POST whose headers do not fit (2025-11-25, basic/transports, "Sending Messages"). */
 export const checkPostHeaders = (req: IncomingMessage): Refusal | undefined => {
   const { 'content-type': contentType, 'content-encoding': encoding, accept } = req.headers;
@@ -113,11 +125,12 @@ export const checkPostHeaders = (req: IncomingMessage): Refusal | undefined => {
       message: 'Unsupported Media Type: send the body without Content-Encoding',
     };
   }
+  if (accept === BOTH) return undefined;
   if (!accepts(accept, 'application/json') || !accepts(accept, 'text/event-stream')) {
     return {
       status: 406,
       code: CODE.invalidRequest,
-      message: 'Not Acceptable: send Accept: application/json, text/event-stream',
+      message: `Not Acceptable: send Accept: ${BOTH}`,
     };
   }
   return undefined;

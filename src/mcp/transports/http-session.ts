@@ -97,7 +97,7 @@ export class SessionTransport implements Transport {
   ): void {
     const ids = messages.filter(isRequest).map(({ id }) => id);
     const exchange = new PostExchange(res, {
-      ...this.#options,
+      stream: this.#options,
       ids,
       batch,
       headers: () => this.#headers(),

@@ -47,8 +47,13 @@ export class LineFramer {
     const frames: Frame[] = [];
     let start = 0;
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
-      this.#hold(chunk.subarray(start, end));
-      this.#finish(frames);
+      const piece = chunk.subarray(start, end);
+      // Most lines come whole, and need not be put together.
+      if (this.#idle && piece.length <= this.#maxBytes) this.#read(frames, piece);
+      else {
+        this.#hold(piece);
+        this.#finish(frames);
+      }
       start = end + 1;
     }
     if (start < chunk.length) this.#hold(chunk.subarray(start));
@@ -60,6 +65,11 @@ export class LineFramer {
     const frames: Frame[] = [];
     this.#finish(frames);
     return frames;
+  }
+
+  /** Nothing of a line is held. */
+  get #idle(): boolean {
+    return this.#cut === undefined && this.#line.size === 0;
   }
 
   #hold(piece: Uint8Array): void {
@@ -83,6 +93,10 @@ export class LineFramer {
       frames.push({ kind: 'too-long', head: decoder.decode(head), tail: decoder.decode(tail) });
       return;
     }
+    this.#read(frames, bytes);
+  }
+
+  #read(frames: Frame[], bytes: Uint8Array): void {
     try {
       const text = this.#decoder.decode(bytes).trim();
       if (text !== '') frames.push({ kind: 'line', text });

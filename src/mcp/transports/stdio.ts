@@ -18,6 +18,7 @@ import {
 } from '../jsonrpc.ts';
 import type { ServerFactory } from '../server.ts';
 import { type Frame, LineFramer } from './line-framer.ts';
+import { LineOutput } from './line-output.ts';
 
 /** Settings of `serveStdio`. */
 export interface StdioOptions {
@@ -32,7 +33,7 @@ export interface StdioOptions {
   readonly clock?: Clock;
 }
 
-/** Unflushed bytes from which on nothing more is read: a client that does not listen is not served. */
+/** Unflushed characters from which on nothing more is read: a client that does not listen is not served. */
 const MAX_UNFLUSHED = 1024 * 1024;
 
 /**
@@ -50,18 +51,19 @@ class StdioTransport implements Transport {
 
   readonly #input: Readable;
   readonly #output: Writable;
+  readonly #lines: LineOutput;
   readonly #maxLineBytes: number;
   readonly #drainTimeout: number;
   readonly #clock: Clock;
   readonly #framer: LineFramer;
   readonly #running = new Set<RequestId>();
-  #unflushed = 0;
   #state: 'new' | 'open' | 'draining' | 'closed' = 'new';
   #deadline: Timer | undefined;
 
   constructor(options: StdioOptions) {
     this.#input = options.input;
     this.#output = options.output;
+    this.#lines = new LineOutput(options.output, () => this.#onFlushed());
     this.#maxLineBytes = options.maxLineBytes ?? 10 * 1024 * 1024;
     this.#drainTimeout = options.drainTimeout ?? 5_000;
     this.#clock = options.clock ?? systemClock;
@@ -91,6 +93,8 @@ class StdioTransport implements Transport {
   async close(): Promise<void> {
     if (this.#state === 'closed') return;
     this.#state = 'closed';
+    // The process may end at once.
+    this.#lines.flush();
     this.#deadline?.cancel();
     this.#detach();
     this.#running.clear();
@@ -178,21 +182,14 @@ class StdioTransport implements Transport {
   }
 
   #put(message: unknown): Promise<void> {
-    const line = `${JSON.stringify(message)}\n`;
-    this.#unflushed += line.length;
-    if (this.#unflushed > MAX_UNFLUSHED) this.#input.pause();
-    return new Promise((resolve, reject) => {
-      this.#output.write(line, (error) => {
-        this.#unflushed -= line.length;
-        if (error) {
-          reject(error);
-          return;
-        }
-        resolve();
-        if (this.#state === 'open' && this.#unflushed <= MAX_UNFLUSHED) this.#input.resume();
-        this.#closeIfDrained();
-      });
-    });
+    const sent = this.#lines.write(JSON.stringify(message));
+    if (this.#lines.unflushed > MAX_UNFLUSHED) this.#input.pause();
+    return sent;
+  }
+
+  #onFlushed(): void {
+    if (this.#state === 'open' && this.#lines.unflushed <= MAX_UNFLUSHED) this.#input.resume();
+    this.#closeIfDrained();
   }
 
   #settle(id: RequestId): void {
@@ -201,7 +198,7 @@ class StdioTransport implements Transport {
   }
 
   #closeIfDrained(): void {
-    if (this.#state !== 'draining' || this.#running.size > 0 || this.#unflushed > 0) return;
+    if (this.#state !== 'draining' || this.#running.size > 0 || this.#lines.unflushed > 0) return;
     // The server has yet to hear that its last answer was sent; closed now, it would still
     // abort the call that gave it.
     setImmediate(() => void this.close());
