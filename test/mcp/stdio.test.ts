@@ -162,6 +162,26 @@ describe('stdio', () => {
     expect(lines[9]).toMatchObject({ id: 1, result: text('once') });
   });
 
+  test('progress and the answer that follows it at once are written apart', async () => {
+    const written: string[] = [];
+    const output = new Writable({
+      write(chunk, _encoding, done) {
+        written.push(String(chunk));
+        done();
+      },
+    });
+    const { say, calls } = await open({ output });
+    const params = { name: 'hold', arguments: {}, _meta: { progressToken: 7 } };
+    say({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
+    await until(() => calls.length === 1);
+    calls[0]?.context.progress(1, 1);
+    calls[0]?.answer(text('done'));
+    await until(() => written.join('').includes('done'));
+    expect(written.map((piece) => piece.trim().split('\n').length)).toEqual([1, 1]);
+    expect(written[0]).toContain('notifications/progress');
+    expect(written[1]).toContain('done');
+  });
+
   verifies('stdio.backpressure', async () => {
     const pending: (() => void)[] = [];
     const output = new Writable({

@@ -52,6 +52,8 @@ class StdioTransport implements Transport {
   readonly #input: Readable;
   readonly #output: Writable;
   readonly #lines: LineOutput;
+  /** True when a notification or a request of ours may still wait for its write. */
+  #notified = false;
   readonly #maxLineBytes: number;
   readonly #drainTimeout: number;
   readonly #clock: Clock;
@@ -85,6 +87,13 @@ class StdioTransport implements Transport {
   /** Resolves when the message has been flushed, so that awaiting it is backpressure. */
   send(message: JSONRPCMessage): Promise<void> {
     if (this.#state === 'closed') return Promise.reject(new Error('the stdio client has gone'));
+    // Clients on the SDK hand a notification on a turn after they have read it, and by then know
+    // nothing of a call whose answer came in the same piece: its last progress would be lost.
+    if (!isResponse(message)) this.#notified = true;
+    else if (this.#notified) {
+      this.#notified = false;
+      this.#lines.flush();
+    }
     const sent = this.#put(message);
     if (isResponse(message) && message.id !== undefined) this.#settle(message.id);
     return sent;
