@@ -4,14 +4,7 @@
  */
 import { ATTR, METRIC } from '../../telemetry/signals.ts';
 import type { DrillInput } from '../drill-schema.ts';
-import {
-  OPEN_DOOR,
-  searchLoad,
-  searchUnaffected,
-  steadily,
-  WEATHER,
-  weatherLoad,
-} from './common.ts';
+import { besideASubstitute, searchUnaffected, substitutesAreMarked, WEATHER } from './common.ts';
 
 /** Each of them may have a request under way when the fault is armed. */
 const AGENTS = 2;
@@ -20,25 +13,7 @@ export const dnsOutage: DrillInput = {
   name: 'dns-outage',
   hypothesis:
     'When a name does not resolve, calls fail with a code that says so, a substitute is marked as one, and the breaker spares the rest.',
-  server: {
-    config: {
-      tools: {
-        get_weather: {
-          ...OPEN_DOOR,
-          retry: { maxRetries: 1, baseDelay: 20 },
-          breaker: { threshold: 3, openDuration: 800 },
-        },
-        search: OPEN_DOOR,
-      },
-    },
-  },
-  load: [
-    weatherLoad({ agents: 1 }),
-    // A city of the climate table: there is something to say without the upstream.
-    weatherLoad({ name: 'substituted', agents: 1, arguments: { city: 'Tokyo' } }),
-    searchLoad(),
-  ],
-  steady: { seconds: 1, expect: steadily('weather', 'substituted', 'search') },
+  ...besideASubstitute,
   fault: { seconds: 3 },
   recovery: { seconds: 2 },
   faults: [{ inject: { kind: 'dns', dnsCode: 'ENOTFOUND', target: { dependency: WEATHER } } }],
@@ -55,12 +30,7 @@ export const dnsOutage: DrillInput = {
       of: { source: 'calls', phase: 'fault', load: 'weather', code: 'CIRCUIT_OPEN' },
       atLeast: 1,
     },
-    {
-      that: 'where there is a substitute, every answer is one, and marked degraded',
-      measure: 'share',
-      of: { source: 'calls', phase: 'fault', load: 'substituted', outcome: 'degraded' },
-      equals: 1,
-    },
+    substitutesAreMarked,
     {
       that: 'substitutes are counted',
       measure: 'total',

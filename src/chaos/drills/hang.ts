@@ -2,9 +2,11 @@
  * @module
  * Drill: a dependency that takes calls and never answers.
  */
-import { ATTR, EVENT, METRIC } from '../../telemetry/signals.ts';
+import { ATTR, METRIC } from '../../telemetry/signals.ts';
 import type { DrillInput } from '../drill-schema.ts';
 import {
+  breakerClosesAfter,
+  breakerOpens,
   OPEN_DOOR,
   searchLoad,
   searchUnaffected,
@@ -64,17 +66,7 @@ export const hang: DrillInput = {
       },
       atLeast: THRESHOLD,
     },
-    {
-      that: 'the breaker opens',
-      measure: 'count',
-      of: {
-        source: 'events',
-        phase: 'fault',
-        name: EVENT.breakerStateChanged,
-        attributes: { [ATTR.dependency]: WEATHER, [ATTR.to]: 'open' },
-      },
-      atLeast: 1,
-    },
+    breakerOpens,
     {
       that: 'most calls are refused instead',
       measure: 'share',
@@ -100,16 +92,6 @@ export const hang: DrillInput = {
       atMost: TIMEOUT / 10_000,
     },
     searchUnaffected,
-    {
-      that: 'the breaker closes within two open times of the clearing',
-      measure: 'first',
-      of: {
-        source: 'events',
-        phase: 'recovery',
-        name: EVENT.breakerStateChanged,
-        attributes: { [ATTR.dependency]: WEATHER, [ATTR.to]: 'closed' },
-      },
-      atMost: (2 * OPEN_TIME) / 1_000,
-    },
+    breakerClosesAfter(OPEN_TIME),
   ],
 };
