@@ -4,7 +4,7 @@
  * is one process, the server that it runs another.
  */
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
-import type { Clock, Timer } from '../resilience/clock.ts';
+import { type Clock, sleep, type Timer } from '../resilience/clock.ts';
 
 /** What to start. */
 export interface ChildCommand {
@@ -71,7 +71,7 @@ export const spawnGroup = (command: ChildCommand): ChildProcessWithoutNullStream
 export const endRest = async (child: ChildProcess, clock: Clock): Promise<void> => {
   if (signalGroup(child, 'SIGTERM')) {
     const killed = clock.now() + STEP;
-    while (signalGroup(child, 0) && clock.now() < killed) await pause(clock, LOOK);
+    while (signalGroup(child, 0) && clock.now() < killed) await sleep(clock, LOOK);
     signalGroup(child, 'SIGKILL');
   }
   forget(child);
@@ -92,6 +92,3 @@ export const endGroup = (child: ChildProcess, clock: Clock): Timer => {
   );
   return { cancel: () => timer.cancel() };
 };
-
-const pause = (clock: Clock, delay: number): Promise<void> =>
-  new Promise((resolve) => void clock.setTimer(delay, resolve, true));

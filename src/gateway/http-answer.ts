@@ -9,11 +9,13 @@ import { backoffDelay } from '../resilience/backoff.ts';
 import type { Timer } from '../resilience/clock.ts';
 import {
   type HttpSession,
+  keeping,
   MIN_PAUSE,
   messagesOf,
   openStream,
   pause,
   STREAM_BACKOFF,
+  type StreamPosition,
 } from './http-session.ts';
 import { broken, cutShort, LinkError, tooLong, unanswered, unusable } from './link-failure.ts';
 import { answeredId, parseMessages } from './link-message.ts';
@@ -70,8 +72,7 @@ export const followAnswer = async (
   { id, signal }: AwaitedAnswer,
 ): Promise<LinkError | undefined> => {
   let stream = first;
-  let lastEventId: string | undefined;
-  let retry = RETRY;
+  const position: StreamPosition = { lastEventId: undefined, retry: RETRY };
   let answered = false;
   let linger: Timer | undefined;
   const reader = {
@@ -85,18 +86,14 @@ export const followAnswer = async (
         session.deliver(message, id);
       }
     },
-    onId: (eventId: string) => {
-      lastEventId = eventId === '' ? undefined : eventId;
-    },
-    onRetry: (ms: number) => {
-      retry = ms;
-    },
+    ...keeping(position),
   };
   for (;;) {
     const end = await readEvents(stream, reader);
     linger?.cancel();
     if (answered || signal?.aborted || session.closing.aborted) return undefined;
     if (end.kind === 'too-long') return tooLong(session.maxBytes);
+    const { lastEventId, retry } = position;
     if (lastEventId === undefined) {
       return end.kind === 'ended' ? unanswered() : broken(end.error ?? cutShort());
     }

@@ -6,11 +6,13 @@ import type { EventSourceMessage } from 'eventsource-parser';
 import { backoffDelay } from '../resilience/backoff.ts';
 import {
   type HttpSession,
+  keeping,
   MIN_PAUSE,
   messagesOf,
   openStream,
   pause,
   STREAM_BACKOFF,
+  type StreamPosition,
 } from './http-session.ts';
 import { LinkError } from './link-failure.ts';
 import { readEvents } from './sse-reader.ts';
@@ -37,8 +39,7 @@ const isFinal = (error: unknown): boolean => {
  */
 export const runServerStream = async (session: HttpSession): Promise<void> => {
   const { clock, closing, random } = session;
-  let lastEventId: string | undefined;
-  let retry = 0;
+  const position: StreamPosition = { lastEventId: undefined, retry: 0 };
   let fruitless = 0;
   const reader = {
     maxLength: session.maxBytes,
@@ -48,33 +49,32 @@ export const runServerStream = async (session: HttpSession): Promise<void> => {
         session.deliver(message, undefined);
       }
     },
-    onId: (id: string) => {
-      lastEventId = id === '' ? undefined : id;
-    },
-    onRetry: (ms: number) => {
-      retry = ms;
-    },
+    ...keeping(position),
   };
   for (;;) {
     const since = clock.now();
     let asked = 0;
     fruitless += 1;
     try {
-      const end = await readEvents(await openStream(session, lastEventId, closing), reader);
+      const end = await readEvents(
+        await openStream(session, position.lastEventId, closing),
+        reader,
+      );
       // Read again from its id, the same event would be as long as before.
-      if (end.kind === 'too-long') lastEventId = undefined;
+      if (end.kind === 'too-long') position.lastEventId = undefined;
       if (clock.now() - since >= SETTLED) fruitless = 0;
     } catch (error) {
       if (closing.aborted) return;
       if (isFinal(error)) {
-        if (lastEventId === undefined || (error instanceof LinkError && error.sessionLost)) return;
+        if (position.lastEventId === undefined || (error instanceof LinkError && error.sessionLost))
+          return;
         // The event may be too old for the server: the stream without its past is worth a try.
-        lastEventId = undefined;
+        position.lastEventId = undefined;
       } else if (error instanceof LinkError) {
         asked = (error.failure.retryAfter ?? 0) * 1_000;
       }
     }
     const backoff = backoffDelay(STREAM_BACKOFF, Math.max(1, fruitless), random);
-    if (!(await pause(clock, Math.max(MIN_PAUSE, retry, asked, backoff), closing))) return;
+    if (!(await pause(clock, Math.max(MIN_PAUSE, position.retry, asked, backoff), closing))) return;
   }
 };

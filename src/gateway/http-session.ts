@@ -6,7 +6,7 @@ import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import type { EventSourceMessage } from 'eventsource-parser';
 import type { JSONRPCMessage, RequestId } from '../mcp/jsonrpc.ts';
 import type { Backoff } from '../resilience/backoff.ts';
-import type { Clock, Random } from '../resilience/clock.ts';
+import { type Clock, type Random, sleep } from '../resilience/clock.ts';
 import { encodingProblem, type HttpClient, mediaType } from './http-client.ts';
 import { type LinkError, unusable } from './link-failure.ts';
 import { parseMessages } from './link-message.ts';
@@ -83,18 +83,24 @@ export const messagesOf = (
 
 /** Waits without keeping the process alive. False: the signal aborted before the time was over. */
 export const pause = (clock: Clock, delay: number, signal: AbortSignal): Promise<boolean> =>
-  new Promise((resolve) => {
-    if (signal.aborted) {
-      resolve(false);
-      return;
-    }
-    const onAbort = (): void => {
-      timer.cancel();
-      resolve(false);
-    };
-    const timer = clock.setTimer(delay, () => {
-      signal.removeEventListener('abort', onAbort);
-      resolve(true);
-    });
-    signal.addEventListener('abort', onAbort, { once: true });
-  });
+  sleep(clock, delay, signal, false).then(
+    () => true,
+    () => false,
+  );
+
+/** How far a stream has been read, and how long its server asks to wait before coming back. */
+export interface StreamPosition {
+  lastEventId: string | undefined;
+  /** Milliseconds. */
+  retry: number;
+}
+
+/** What a reader of events tells a position. */
+export const keeping = (position: StreamPosition) => ({
+  onId: (id: string): void => {
+    position.lastEventId = id === '' ? undefined : id;
+  },
+  onRetry: (ms: number): void => {
+    position.retry = ms;
+  },
+});

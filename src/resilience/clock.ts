@@ -123,9 +123,15 @@ export const systemClock: Clock = {
 
 /**
  * For a caller that waits: resolves after `delay` milliseconds, or rejects with the signal's reason as soon as the
- * signal aborts. Leaves neither timer nor listener behind, whichever comes first.
+ * signal aborts. Leaves neither timer nor listener behind, whichever comes first. The process lives
+ * on meanwhile, unless `keepAlive` is false.
  */
-export const sleep = (clock: Clock, delay: number, signal?: AbortSignal): Promise<void> =>
+export const sleep = (
+  clock: Clock,
+  delay: number,
+  signal?: AbortSignal,
+  keepAlive = true,
+): Promise<void> =>
   new Promise((resolve, reject) => {
     if (signal?.aborted) {
       reject(signal.reason);
@@ -139,6 +145,6 @@ export const sleep = (clock: Clock, delay: number, signal?: AbortSignal): Promis
       signal?.removeEventListener('abort', onAbort);
       resolve();
     };
-    const timer = clock.setTimer(delay, onTime, true);
+    const timer = clock.setTimer(delay, onTime, keepAlive);
     signal?.addEventListener('abort', onAbort, { once: true });
   });
