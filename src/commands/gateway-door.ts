@@ -1,68 +1,12 @@
 /**
  * @module
- * What `wrap` and `gateway` share: where they serve, and how they start and end.
+ * What `wrap` and `gateway` share: how they start and end.
  */
-import { type Command, Option } from 'commander';
 import type { GatewayConfig } from '../gateway/config.ts';
 import type { ServedGateway } from '../gateway/gateway.ts';
 import { guardStdout } from '../telemetry/stdout-guard.ts';
-import {
-  explainListen,
-  flag,
-  given,
-  portNumber,
-  refuse,
-  runUntilTheEnd,
-  say,
-  USAGE_ERROR,
-} from './command-line.ts';
-
-/** Flags that say where it is served. */
-export interface DoorFlags {
-  readonly http?: boolean;
-  readonly stdio?: boolean;
-  readonly host: string;
-  readonly port: number;
-  readonly chaos?: boolean;
-}
-
-/** Adds them to a command. */
-export const addDoorFlags = (command: Command): Command =>
-  command
-    .option('--stdio', 'serve one client on stdin and stdout (the default)')
-    .option('--http', 'serve clients over Streamable HTTP (or MCP_RESILIENCE_HTTP=1)')
-    .addOption(
-      new Option('--host <address>', 'address to listen on, with --http')
-        .env('MCP_RESILIENCE_HOST')
-        .default('127.0.0.1')
-        .argParser(given('an address or a name of this machine')),
-    )
-    .addOption(
-      new Option('--port <number>', 'port to listen on, with --http')
-        .env('MCP_RESILIENCE_PORT')
-        .default(3000)
-        .argParser(portNumber),
-    )
-    .option('--chaos', 'let clients inject faults into calls, to try things out (or MCP_CHAOS=1)');
-
-/** Whether it is HTTP; refuses flags that exclude each other. */
-export const servesHttp = (flags: DoorFlags, command: Command): boolean => {
-  if (flags.http && flags.stdio) {
-    refuse('--http and --stdio exclude each other; give one of them');
-  }
-  // What the command line says wins over the environment.
-  const http = flags.http ?? (flags.stdio ? false : flag('MCP_RESILIENCE_HTTP'));
-  for (const name of ['host', 'port']) {
-    // Who asks for a port and gets stdio would wait for a server that never answers.
-    if (!http && command.getOptionValueSource(name) === 'cli') {
-      refuse(`--${name} says where HTTP is served; give --http too`);
-    }
-  }
-  if (!http && process.stdin.isTTY) {
-    say('waiting for an MCP client on stdin; for people there is --http, and --help');
-  }
-  return http;
-};
+import { explainListen, flag, runUntilTheEnd, say, USAGE_ERROR } from './command-line.ts';
+import type { DoorFlags } from './door-flags.ts';
 
 /** What is served, and how. */
 export interface GatewayStart {

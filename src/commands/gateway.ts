@@ -6,7 +6,8 @@ import { type Command, Option } from 'commander';
 import type { ServedGateway } from '../gateway/gateway.ts';
 import type { PrefixMode } from '../gateway/naming.ts';
 import { given, refuse, say } from './command-line.ts';
-import { addDoorFlags, type DoorFlags, servesHttp, startGateway } from './gateway-door.ts';
+import { addDoorFlags, type DoorFlags, servesHttp } from './door-flags.ts';
+import { startGateway } from './gateway-door.ts';
 
 interface Flags extends DoorFlags {
   readonly config?: string;

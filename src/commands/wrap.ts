@@ -6,7 +6,8 @@ import { basename } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { GatewayConfig } from '../gateway/config.ts';
 import { given, refuse } from './command-line.ts';
-import { addDoorFlags, type DoorFlags, servesHttp, startGateway } from './gateway-door.ts';
+import { addDoorFlags, type DoorFlags, servesHttp } from './door-flags.ts';
+import { startGateway } from './gateway-door.ts';
 
 interface Flags extends DoorFlags {
   readonly name?: string;
