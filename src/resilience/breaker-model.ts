@@ -79,7 +79,7 @@ export interface BreakerSnapshot {
   readonly failureCount: number;
   /** Successes since the last failure. */
   readonly successCount: number;
-  /** Seconds until a probe is let through; present while open. */
+  /** Seconds until a call may be let through; absent while one may be now, and when isolated. */
   readonly retryAfter?: number;
   /** ISO time of opening; present while open or half-open. */
   readonly openedAt?: string;
@@ -106,3 +106,37 @@ export const closed = (): Inner => ({
 /** Settings with their defaults; only a slow call has none. */
 export type ResolvedBreakerSettings = Required<Omit<BreakerSettings, 'slowCallDuration'>> &
   Pick<BreakerSettings, 'slowCallDuration'>;
+
+/**
+ * Milliseconds until a call may be let through; undefined while one may be now, and when isolated.
+ * While probes take every place it is the time after which one is surely free (the end of the
+ * first lease), at most an open time: a probe that is answered sooner frees it sooner.
+ */
+export const waitIn = (
+  inner: Inner,
+  now: number,
+  { probes: places, openDuration }: ResolvedBreakerSettings,
+): number | undefined => {
+  if (inner.state === 'open') return Math.max(0, inner.until - now);
+  if (inner.state !== 'half-open' || inner.probes.size < places) return undefined;
+  // In the order they were let through, so the first lease ends first.
+  const [oldest] = inner.probes;
+  if (oldest === undefined || oldest.leaseUntil <= now) return undefined;
+  return Math.min(oldest.leaseUntil - now, openDuration);
+};
+
+/**
+ * When the breaker of a snapshot opened, in milliseconds since the Unix epoch; undefined for states
+ * that have no such time.
+ *
+ * @throws TypeError when the snapshot is not one of `toJSON()`
+ */
+export const openingOf = (snapshot: BreakerSnapshot): number | undefined => {
+  if (!BREAKER_STATES.includes(snapshot?.state)) {
+    throw new TypeError(`restore: state must be one of ${BREAKER_STATES.join(', ')}`);
+  }
+  if (snapshot.state === 'closed' || snapshot.state === 'isolated') return undefined;
+  const openedAt = Date.parse(snapshot.openedAt ?? '');
+  if (Number.isNaN(openedAt)) throw new TypeError('restore: openedAt must be an ISO time');
+  return openedAt;
+};

@@ -17,7 +17,9 @@ import {
   type BreakerState,
   closed,
   type Inner,
+  openingOf,
   type ResolvedBreakerSettings,
+  waitIn,
 } from './breaker-model.ts';
 import { BreakerReporter } from './breaker-reporter.ts';
 import { CircuitOpenError } from './circuit-open-error.ts';
@@ -88,20 +90,12 @@ export class CircuitBreaker {
 
   /**
    * Seconds until a call may be let through; undefined while one may be now, and when isolated.
-   * While probes take every place it is the time after which one is surely free (the end of the
-   * first lease), at most an open time: a probe that is answered sooner frees it sooner.
+   * While probes take every place it is the longest that one can keep it, at most an open time.
    */
   get retryAfter(): number | undefined {
     this.#poll();
-    const inner = this.#inner;
-    if (inner.state !== 'open' && inner.state !== 'half-open') return undefined;
-    const now = this.#clock.now();
-    if (inner.state === 'open') return Math.max(0, inner.until - now) / 1000;
-    // In the order they were let through, so the first lease ends first.
-    const [oldest] = inner.probes;
-    const full = inner.probes.size >= this.settings.probes;
-    if (!full || oldest === undefined || oldest.leaseUntil <= now) return undefined;
-    return Math.min(oldest.leaseUntil - now, this.settings.openDuration) / 1000;
+    const wait = waitIn(this.#inner, this.#clock.now(), this.settings);
+    return wait === undefined ? undefined : wait / 1000;
   }
 
   /**
@@ -225,14 +219,10 @@ export class CircuitBreaker {
    * @throws TypeError when the snapshot is not one of `toJSON()`
    */
   restore(snapshot: BreakerSnapshot): void {
-    if (!BREAKER_STATES.includes(snapshot?.state)) {
-      throw new TypeError(`restore: state must be one of ${BREAKER_STATES.join(', ')}`);
-    }
+    const openedAt = openingOf(snapshot);
     if (snapshot.state === 'closed') this.reset();
-    else if (snapshot.state === 'isolated') this.isolate();
+    else if (openedAt === undefined) this.isolate();
     else {
-      const openedAt = Date.parse(snapshot.openedAt ?? '');
-      if (Number.isNaN(openedAt)) throw new TypeError('restore: openedAt must be an ISO time');
       this.#openings = Math.max(0, Math.trunc(snapshot.openings) - 1 || 0);
       // A calendar that was set back must not make the rest longer than a whole open time.
       const age = Math.max(0, this.#clock.wallTime() - openedAt);

@@ -14,7 +14,7 @@ const breaker = z.object({
   retry_after_seconds: z
     .number()
     .optional()
-    .describe('Seconds until a call is let through again; present while open.'),
+    .describe('Seconds until a call may be let through again; absent while one may be now.'),
 });
 
 const dependency = z.object({
