@@ -1,12 +1,8 @@
 /**
  * @module
- * The client that makes the load: JSON-RPC over the links of the gateway, the same for every
- * subject, and cheaper than an SDK client, so that what stands in the middle is what is seen.
+ * What is asked for, and how it is measured. Runs in the process of the client.
  */
 import { readFileSync } from 'node:fs';
-import { createLink } from '../../src/gateway/create-link.ts';
-import type { Json, Link, UpstreamAddress } from '../../src/gateway/types.ts';
-import type { JSONRPCMessage } from '../../src/mcp/jsonrpc.ts';
 
 /** What is asked for, by how many at a time. */
 export interface Load {
@@ -17,12 +13,12 @@ export interface Load {
   readonly concurrency: number;
 }
 
-export const LOADS: readonly Load[] = [
-  { name: 'one at a time', tool: 'echo', length: 100, concurrency: 1 },
-  { name: '16 at a time', tool: 'echo', length: 100, concurrency: 16 },
-  { name: '16 at a time, 64 KiB each way', tool: 'echo', length: 65_536, concurrency: 16 },
-  { name: '16 at a time, tool of 10 ms', tool: 'work', length: 100, concurrency: 16 },
-];
+/** Microseconds of processor time per call, by process; undefined where there is none. */
+export interface Cost {
+  readonly client: number;
+  readonly proxy?: number | undefined;
+  readonly server?: number | undefined;
+}
 
 /** What one run of a load brought. */
 export interface Sample {
@@ -30,79 +26,29 @@ export interface Sample {
   /** Milliseconds. */
   readonly p50: number;
   readonly p99: number;
-  /** Microseconds of processor time per call that the subject's own process took, or the server. */
-  readonly cpu?: number | undefined;
+  readonly cpu: Cost;
 }
 
-type Caller = (tool: string, text: string) => Promise<void>;
+/** Ids of the processes beside that of the client. */
+export interface Processes {
+  readonly proxy?: number | undefined;
+  /** A proxy may start its server more than once. */
+  readonly servers: readonly number[];
+}
 
-/** Opens a session. */
-export const connect = async (
-  address: UpstreamAddress,
-): Promise<{ call: Caller; pid: number | undefined; close(): Promise<void> }> => {
-  const link: Link = createLink(
-    {
-      name: 'subject',
-      address,
-      policy: {},
-      tools: {},
-      toolBreaker: false,
-      toolGuard: false,
-      connectTimeout: 30_000,
-      discoveryTimeout: 30_000,
-      shared: false,
-      restart: { initialDelay: 100, maxDelay: 1_000 },
-      maxMessageBytes: 64 * 1024 * 1024,
-      secrets: [],
-    },
-    { log: () => {} },
-  );
-  const pending = new Map<number, { resolve(answer: Json): void; reject(error: unknown): void }>();
-  link.onmessage = (message) => {
-    const answer = message as unknown as Json;
-    if (!('method' in answer)) pending.get(answer.id as number)?.resolve(answer);
-  };
-  link.onlost = (id, failure) => pending.get(id as number)?.reject(failure);
-  link.onend = (end) => {
-    for (const { reject } of pending.values())
-      reject(new Error(`ended: ${end.reason} ${end.lastWords ?? ''}`));
-  };
-  let lastId = 0;
-  const request = async (method: string, params: Json): Promise<Json> => {
-    lastId += 1;
-    const id = lastId;
-    const { promise, resolve, reject } = Promise.withResolvers<Json>();
-    pending.set(id, { resolve, reject });
-    link.send({ jsonrpc: '2.0', id, method, params } as JSONRPCMessage).catch(reject);
-    try {
-      const answer = await promise;
-      if ('error' in answer) throw new Error(`${method}: ${JSON.stringify(answer.error)}`);
-      return answer.result as Json;
-    } finally {
-      pending.delete(id);
-    }
-  };
-  await link.open();
-  const result = await request('initialize', {
-    protocolVersion: '2025-06-18',
-    capabilities: {},
-    clientInfo: { name: 'bench', version: '1' },
-  });
-  link.initialized(String(result.protocolVersion));
-  await link.send({ jsonrpc: '2.0', method: 'notifications/initialized' } as JSONRPCMessage);
-  await request('tools/list', {});
-  const call: Caller = async (name, text) => {
-    const answer = await request('tools/call', { name, arguments: { text } });
-    const [content] = answer.content as { text: string }[];
-    if (content?.text.length !== text.length)
-      throw new Error(`wrong answer: ${JSON.stringify(answer)}`);
-  };
-  return { call, pid: link.facts.pid, close: () => link.close() };
-};
+/** Calls a tool, and rejects unless the text comes back. */
+export type Caller = (tool: string, text: string) => Promise<void>;
+
+/** A session of a client. */
+export interface Connection {
+  readonly call: Caller;
+  /** Of the process that the client started, where it speaks on stdio. */
+  readonly pid?: number | undefined;
+  close(): Promise<void>;
+}
 
 /** Seconds of processor time that a process has taken, where the system tells (Linux). */
-const cpuOf = (pid: number | undefined): number | undefined => {
-  if (pid === undefined) return undefined;
+const timeOf = (pid: number): number | undefined => {
   try {
     const [, rest = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ');
     const fields = rest.split(' ');
@@ -110,6 +56,21 @@ const cpuOf = (pid: number | undefined): number | undefined => {
   } catch {
     return undefined;
   }
+};
+
+/** That of all that still live: a proxy may have started its server once to look at it. */
+const cpuOf = (pids: readonly number[]): number | undefined => {
+  const times = pids.map(timeOf).filter((time) => time !== undefined);
+  return times.length === 0 ? undefined : times.reduce((sum, time) => sum + time);
+};
+
+const costs = ({ proxy, servers }: Processes): Partial<Cost> & { readonly client: number } => {
+  const { user, system } = process.cpuUsage();
+  return {
+    client: (user + system) / 1_000_000,
+    proxy: cpuOf(proxy === undefined ? [] : [proxy]),
+    server: cpuOf(servers),
+  };
 };
 
 /** Makes the load for `ms`; the latencies are sorted. */
@@ -128,11 +89,11 @@ const run = async (call: Caller, { tool, length, concurrency }: Load, ms: number
 };
 
 /**
- * Has a subject compile what it needs all the time: a proxy runs for days, and of one that was
- * started a moment ago mostly its interpreter would be measured.
+ * Has client, subject and server compile what they need all the time: a proxy runs for days, and
+ * of one that was started a moment ago mostly its interpreter would be measured.
  */
-export const warmUp = async (call: Caller, ms: number): Promise<void> => {
-  for (const load of LOADS.filter(({ tool, concurrency }) => tool === 'echo' && concurrency > 1)) {
+export const warmUp = async (call: Caller, loads: readonly Load[], ms: number): Promise<void> => {
+  for (const load of loads.filter(({ tool, concurrency }) => tool === 'echo' && concurrency > 1)) {
     await run(call, load, load.length > 1_000 ? ms / 6 : ms);
   }
 };
@@ -142,17 +103,26 @@ export const measure = async (
   call: Caller,
   load: Load,
   ms: number,
-  pid: number | undefined,
+  processes: Processes,
 ): Promise<Sample> => {
   await run(call, load, ms / 4);
-  const before = cpuOf(pid);
+  const before = costs(processes);
   const { latencies, took } = await run(call, load, ms);
-  const after = cpuOf(pid);
+  const after = costs(processes);
   const at = (share: number): number =>
     latencies[Math.floor(latencies.length * share)] ?? Number.NaN;
-  const cpu =
-    before === undefined || after === undefined
-      ? undefined
-      : ((after - before) * 1_000_000) / latencies.length;
-  return { perSecond: (latencies.length * 1_000) / took, p50: at(0.5), p99: at(0.99), cpu };
+  const each = (from = Number.NaN, to = Number.NaN): number =>
+    ((to - from) * 1_000_000) / latencies.length;
+  const known = (from: number | undefined, to: number | undefined): number | undefined =>
+    from === undefined || to === undefined ? undefined : each(from, to);
+  return {
+    perSecond: (latencies.length * 1_000) / took,
+    p50: at(0.5),
+    p99: at(0.99),
+    cpu: {
+      client: each(before.client, after.client),
+      proxy: known(before.proxy, after.proxy),
+      server: known(before.server, after.server),
+    },
+  };
 };

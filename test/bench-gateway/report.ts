@@ -1,130 +1,45 @@
 /**
  * @module
- * What the figures must show, and the results as `docs/benchmarks-gateway.md`. What is written by
- * hand stands in `notes.md` beside this file and is taken over.
+ * The results as `docs/benchmarks-gateway.md`. What is written by hand stands in `notes.md` beside
+ * this file and is taken over.
  */
-import { LOADS, type Sample } from './load.ts';
-import { ARRANGEMENTS, BARE } from './subjects.ts';
+import { describeRun, median, type Results } from '../bench/results.ts';
+import { type Finding, fallsShort, type Verdict } from './judge.ts';
+import { coresBusy, cost, number, type Row, rate, ratio, rowsAt } from './rows.ts';
+import { ARRANGEMENTS, DIRECT } from './subjects.ts';
+import { WORLDS } from './worlds.ts';
 
-/** All rounds of one subject under one load. */
-export interface Row {
-  readonly arrangement: string;
-  readonly load: string;
-  readonly subject: string;
-  readonly samples: readonly Sample[];
-}
+const other = ({ world, met, figures }: Finding): string =>
+  `${world}: ${met ? 'kept' : 'not kept'}, ${figures}`;
 
-/** One promise and what became of it. */
-export interface Verdict {
-  readonly promise: string;
-  readonly met: boolean;
-  readonly figures: string;
-}
-
-/** What was run, where, and what came out. */
-export interface Results {
-  readonly date: string;
-  readonly machine: {
-    readonly cpu: string;
-    readonly cores: number;
-    readonly node: string;
-    readonly loadBefore: number;
-    readonly loadAfter: number;
-  };
-  readonly versions: Readonly<Record<string, string>>;
-  readonly rounds: number;
-  readonly milliseconds: number;
-  readonly warmUpTime: number;
-  readonly rows: readonly Row[];
-  readonly verdicts: readonly Verdict[];
-}
-
-export const median = (values: readonly number[]): number => {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = Math.floor(sorted.length / 2);
-  const upper = sorted[middle] ?? Number.NaN;
-  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? upper)) / 2;
-};
-
-const rate = (row: Row): number => median(row.samples.map(({ perSecond }) => perSecond));
-
-/** Median over the rounds of the ratio within each: what slowed a round down slowed down both. */
-const ratio = (a: Row, b: Row): number =>
-  median(
-    a.samples.map(
-      ({ perSecond }, round) => perSecond / (b.samples[round]?.perSecond ?? Number.NaN),
-    ),
-  );
-
-const find = (rows: readonly Row[], arrangement: string, load: string, subject: string) =>
-  rows.find(
-    (row) => row.arrangement === arrangement && row.load === load && row.subject === subject,
-  );
-
-/** Microseconds of processor time per call; undefined where they are not known. */
-const cost = ({ samples }: Row): number | undefined => {
-  const known = samples.map(({ cpu }) => cpu).filter((cpu) => cpu !== undefined);
-  return known.length === 0 ? undefined : median(known);
-};
-
-const figures = (a: Row, b: Row): string => {
-  const rates = `${rate(a).toFixed(0)} against ${rate(b).toFixed(0)} calls per second`;
-  const [ofA, ofB] = [cost(a), cost(b)];
-  if (ofA === undefined || ofB === undefined) return rates;
-  const whose = b.subject === 'direct' ? `; processor time of the proxy` : '; processor time';
-  const other = b.subject === 'direct' ? 'where the server takes' : 'against';
-  return `${rates}${whose} ${number(ofA)} us per call ${other} ${number(ofB)}`;
-};
-
-/** The loads that the promises are judged by: a server that does nothing, and one that works. */
-const JUDGED = LOADS.filter(({ length, concurrency }) => length === 100 && concurrency > 1);
-
-/** What became of the promises of the issue that asked for the gateway. */
-export const judge = (rows: readonly Row[]): Verdict[] => {
-  const verdicts: Verdict[] = [];
-  const ours = 'mcp-resilience';
-  for (const { name: load } of JUDGED) {
-    const [a, b] = [ours, 'direct'].map((one) => find(rows, 'HTTP behind HTTP', load, one));
-    if (a === undefined || b === undefined) continue;
-    const lost = 1 - ratio(a, b);
-    verdicts.push({
-      promise: `at most 15 % of the throughput of a direct connection over HTTP is lost (${load})`,
-      met: lost <= 0.15,
-      figures: `${(lost * 100).toFixed(0)} % lost: ${figures(a, b)}`,
-    });
-  }
-  const [saturated] = JUDGED;
-  for (const { name: arrangement } of ARRANGEMENTS) {
-    const a = find(rows, arrangement, saturated?.name ?? '', ours);
-    const others = rows.filter(
-      (row) =>
-        row.arrangement === arrangement &&
-        row.load === saturated?.name &&
-        ![ours, 'direct', BARE].includes(row.subject),
-    );
-    for (const b of a === undefined ? [] : others) {
-      const times = ratio(a as Row, b);
-      verdicts.push({
-        promise: `at least twice the throughput of ${b.subject} (${arrangement})`,
-        met: times >= 2,
-        figures: `${times.toFixed(2)} times: ${figures(a as Row, b)}`,
-      });
-    }
-  }
-  return verdicts;
-};
-
-const number = (value: number): string => value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0);
+const promises = (verdicts: readonly Verdict[]): string[] => [
+  '| promise | judged in | verdict | figures there | the other world, for information |',
+  '|---|---|---|---|---|',
+  ...verdicts.map((verdict) => {
+    const { promise, judgedIn, findings } = verdict;
+    const counted = findings.find(({ world }) => world === judgedIn);
+    const met = fallsShort(verdict) ? 'FALLS SHORT' : 'PASS';
+    const others = findings.filter((finding) => finding !== counted).map(other);
+    const cells = [
+      promise,
+      judgedIn,
+      counted === undefined ? 'not measured' : met,
+      counted?.figures ?? '',
+      others.join('; '),
+    ];
+    return `| ${cells.join(' | ')} |`;
+  }),
+];
 
 const tableOf = (rows: readonly Row[]): string[] => {
-  const direct = rows.find(({ subject }) => subject === 'direct');
+  const direct = rows.find(({ subject }) => subject === DIRECT);
   const latency = (row: Row) => median(row.samples.map(({ p50 }) => p50));
+  const shown = (value: number | undefined) => (value === undefined ? '' : number(value));
   return [
-    '| subject | calls per second | of direct | spread | p50 ms | added ms | p99 ms | processor us per call |',
-    '|---|---:|---:|---:|---:|---:|---:|---:|',
+    '| subject | calls per second | of direct | spread | p50 ms | added ms | p99 ms | client us | proxy us | server us | cores busy |',
+    '|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|',
     ...rows.map((row) => {
       const rates = row.samples.map(({ perSecond }) => perSecond);
-      const cpu = cost(row);
       const isDirect = row === direct || direct === undefined;
       const cells = [
         row.subject,
@@ -134,52 +49,55 @@ const tableOf = (rows: readonly Row[]): string[] => {
         number(latency(row)),
         isDirect ? '' : number(latency(row) - latency(direct)),
         number(median(row.samples.map(({ p99 }) => p99))),
-        cpu === undefined ? '' : number(cpu),
+        shown(cost(row, 'client')),
+        shown(cost(row, 'proxy')),
+        shown(cost(row, 'server')),
+        number(coresBusy(row)),
       ];
       return `| ${cells.join(' | ')} |`;
     }),
   ];
 };
 
+const tables = (rows: readonly Row[]): string[] =>
+  WORLDS.flatMap(({ name: world, about, loads }) => {
+    const each = ARRANGEMENTS.flatMap(({ name: arrangement }) =>
+      loads.flatMap(({ name: load }) => {
+        const chosen = rowsAt(rows, { world, arrangement, load });
+        const title = `#### ${world}: ${arrangement}, ${load}`;
+        return chosen.length === 0 ? [] : [title, '', ...tableOf(chosen), ''];
+      }),
+    );
+    return each.length === 0 ? [] : [`### The ${world} world`, '', `It has ${about}.`, '', ...each];
+  });
+
 /** The page. */
-export const render = (results: Results, notes: string): string => {
-  const { machine, versions, rounds, milliseconds, warmUpTime, rows, verdicts } = results;
-  const packages = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
-  const tables = ARRANGEMENTS.flatMap(({ name: arrangement }) =>
-    LOADS.flatMap(({ name: load }) => {
-      const chosen = rows.filter((row) => row.arrangement === arrangement && row.load === load);
-      return chosen.length === 0 ? [] : [`### ${arrangement}, ${load}`, '', ...tableOf(chosen), ''];
-    }),
-  );
+export const render = (results: Results<Row, Verdict>, warmUp: number, notes: string): string => {
+  const { rounds, milliseconds, rows, verdicts } = results;
   return `${[
     '# Benchmarks of the gateway',
     '',
     'Written by `npm run bench:gateway` (`test/bench-gateway/`); do not edit. The figures are in `test/bench-gateway/results.json` too.',
     '',
-    `- machine: ${machine.cpu}, ${machine.cores} cores seen by Node`,
-    `- Node ${machine.node}; ${packages.join(', ')}`,
-    `- ${results.date}; load average ${machine.loadBefore.toFixed(2)} before, ${machine.loadAfter.toFixed(2)} after (other work on the machine makes every figure worse; read ratios)`,
+    ...describeRun(results, 'worse'),
     '',
     '## What was promised',
     '',
-    '| promise | verdict | figures |',
-    '|---|---|---|',
-    ...verdicts.map(
-      ({ promise, met, figures: shown }) =>
-        `| ${promise} | ${met ? 'PASS' : 'FALLS SHORT'} | ${shown} |`,
-    ),
+    ...promises(verdicts),
     '',
     notes.trim(),
     '',
     '## How it was measured',
     '',
-    `One server on the SDK of the protocol (\`upstream.ts\`), one client (\`load.ts\`), and between them nothing (\`direct\`) or a proxy in a process of its own. ${rounds} rounds; in each, the subjects of an arrangement take turns, every second round in reverse order. A subject is started anew for each round, runs for ${warmUpTime} ms at 16 at a time until its code is compiled (a proxy runs for days), and then meets every load for ${milliseconds} ms after a quarter of that to settle. Client, proxy and server share the cores of the machine. Figures are medians over the rounds, shares and ratios medians of those within each round, the spread the lowest and the highest round. Processor time is that of the proxy's process alone, in the rows of \`direct\` that of the server's, and is known on Linux; it is the figure that other work on the machine disturbs least.`,
+    `Everything is measured in two worlds, in one run. ${WORLDS.map(({ name, about }) => `**${name}** has ${about}`).join('. ')}. Between client and server stands nothing (\`direct\`) or a proxy in a process of its own; an arrangement is named by the transport of the server, then that of the client, and \`direct\` speaks to the server by the server's. In each of ${rounds} rounds the subjects of an arrangement take turns, every second round in reverse order. Client, proxy and (on stdio) server are started anew for each subject and round, run for ${warmUp} ms at 16 at a time until their code is compiled (a proxy runs for days), and then meet every load for ${milliseconds} ms after a quarter of that to settle. A client has one session, in one process. All of them share the cores of the machine. Figures are medians over the rounds, shares and ratios medians of those within each round, the spread the lowest and the highest round. Processor time is that of each process, in microseconds per call, as Linux tells it; it is the figure that other work on the machine disturbs least. Cores busy is that of all three together.`,
+    '',
+    'Client and server of the lean world are some hundred lines each, by hand: `client-lean.ts` and `wire-http.ts` on bare sockets, `servers/lean.ts` on `node:http`. The server answers a POST with an SSE stream of one event, which servers on the SDK do too and the clients of all these proxies take, so that in both worlds a proxy has the same to read; it has no stream for GET (405).',
     '',
     'mcp-proxy only wraps stdio servers on the command line; in front of an HTTP server its library is used, as its command uses it. FastMCP is a framework: its proxy is what its users write, tools that call those of an SDK client. supergateway keeps sessions (`--stateful`); without, it would start a child for each call. Ours runs from source, with its defaults (deadlines, a breaker, a bulkhead, metrics in the process), without the rate limit of its HTTP door: none of the others has one.',
     '',
     '## All figures',
     '',
-    ...tables,
-    'To repeat it: `npm ci && npm run bench:gateway`. `-- --quick` is one short round that writes nothing, `-- --only=REGEX` takes the arrangements that match, `-- --peers=FOLDER` keeps the installed peers there for the next run.',
+    ...tables(rows),
+    'To repeat it: `npm ci && npm run bench:gateway`, a quarter of an hour. After `--`, `--world=ordinary|lean`, `--arrangement=REGEX` and `--subjects=REGEX` measure what matches, `--answers=json` has the lean server answer in JSON, `--quick` is one short round, `--rounds=N` and `--ms=N` set how many and how long; what is less than all of it writes nothing, unless `--out=FOLDER` says where. `--peers=FOLDER` keeps the installed peers there for the next run.',
   ].join('\n')}\n`;
 };

@@ -2,11 +2,9 @@
  * @module
  * What is measured: no proxy, ours, and those from npm, each in every arrangement that it offers.
  */
-import { spawn } from 'node:child_process';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { UpstreamAddress } from '../../src/gateway/types.ts';
+import { freePort, startProcess, type Words } from './process.ts';
 
 /** Transport of the upstream, then that of the client. */
 export const ARRANGEMENTS = [
@@ -24,86 +22,74 @@ export const PEERS = { 'mcp-proxy': '6.7.19', supergateway: '4.0.0', fastmcp: '4
 /** The least that a proxy can do (`peers/bare.ts`): a measure, and no competitor. */
 export const BARE = 'bare node:http';
 
-/** A command and its arguments. */
-export type Words = readonly [command: string, ...args: string[]];
+/** Ours, and no proxy at all. */
+export const OURS = 'mcp-resilience';
+export const DIRECT = 'direct';
 
 /** A subject as it runs. */
 export interface Running {
   /** How its client reaches it. */
   readonly address: UpstreamAddress;
-  /** Of the process to blame for its cost; undefined where there is none, or the client starts it. */
+  /** Of the proxy; undefined where there is none, or the client starts it. */
   readonly pid?: number | undefined;
   stop(): Promise<void>;
 }
 
+/** The server that the subjects stand in front of, in either way, and where the peers are. */
+export interface Site {
+  /** Of the server as it runs on HTTP. */
+  readonly url: string;
+  /** Start the server on stdio, for those that start it themselves. */
+  readonly words: Words;
+  /** Folder that the peers are installed in. */
+  readonly peers: string;
+}
+
 /** A subject in one arrangement. */
 export interface Subject {
-  readonly name: 'direct' | typeof BARE | 'mcp-resilience' | keyof typeof PEERS;
-  /** The words that start it; undefined for a direct connection. */
-  words(port: number): Words | undefined;
+  readonly name: typeof DIRECT | typeof BARE | typeof OURS | keyof typeof PEERS;
+  /** The words that start it in front of a server; undefined for a direct connection. */
+  words(site: Site, port: number): Words | undefined;
 }
 
 const here = import.meta.dirname;
 const node = process.execPath;
-const UPSTREAM = join(here, 'upstream.ts');
 const CLI = join(here, '..', '..', 'src', 'cli.ts');
 
-/** The upstream as a command line, for those that start it themselves. */
-const upstreamWords: Words = [node, UPSTREAM];
+/** Subjects of an arrangement. */
+export const subjectsOf = ({ upstream, front }: Arrangement): readonly Subject[] => {
+  const toHttp = upstream === 'http';
+  const at = (port: number) => ['--port', String(port)];
+  const target = ({ url, words }: Site) => (toHttp ? ['--url', url] : ['--', ...words]);
+  const own = (name: string, site: Site, ...args: readonly string[]): Words => {
+    return [node, join(here, 'peers', name), ...args, ...target(site)];
+  };
+  const program = ({ peers }: Site, ...path: string[]) => join(peers, 'node_modules', ...path);
 
-/** Subjects of an arrangement. @param url of the HTTP upstream */
-export const subjectsOf = (
-  { upstream, front }: Arrangement,
-  url: string,
-  peers: string,
-): readonly Subject[] => {
-  const program = (...path: string[]) => join(peers, 'node_modules', ...path);
-  const target = upstream === 'http' ? ['--url', url] : ['--', ...upstreamWords];
-  const ours = (port: number): Words => {
-    const door = front === 'http' ? ['--http', '--port', String(port)] : [];
-    return [node, CLI, 'wrap', '--config', join(here, 'ours.json'), ...door, ...target];
+  const bare: Subject['words'] = (site, port) => own('bare.ts', site, ...at(port));
+  const ours: Subject['words'] = (site, port) => {
+    const door = front === 'http' ? ['--http', ...at(port)] : [];
+    return [node, CLI, 'wrap', '--config', join(here, 'ours.json'), ...door, ...target(site)];
   };
-  const fast = (port: number): Words => {
-    const file = join(here, 'peers', 'fastmcp.ts');
-    return [node, file, '--front', front, '--port', String(port), ...target];
+  const proxy: Subject['words'] = (site, port) => {
+    if (toHttp) return own('mcp-proxy.ts', site, ...at(port));
+    const file = program(site, 'mcp-proxy', 'dist', 'bin', 'mcp-proxy.mjs');
+    return [node, file, '--host', '127.0.0.1', ...at(port), ...target(site)];
   };
-  const proxy = (port: number): Words =>
-    upstream === 'http'
-      ? [node, join(here, 'peers', 'mcp-proxy.ts'), '--port', String(port), ...target]
-      : [
-          node,
-          program('mcp-proxy', 'dist', 'bin', 'mcp-proxy.mjs'),
-          '--host',
-          '127.0.0.1',
-          '--port',
-          String(port),
-          ...target,
-        ];
-  const bare = (port: number): Words => {
-    return [node, join(here, 'peers', 'bare.ts'), '--port', String(port), ...target];
+  const superWords: Subject['words'] = (site, port) => {
+    const file = program(site, 'supergateway', 'dist', 'index.js');
+    const from = toHttp
+      ? ['--streamableHttp', site.url]
+      : ['--stdio', site.words.join(' '), '--outputTransport', 'streamableHttp', '--stateful'];
+    return [node, file, ...from, ...(toHttp ? [] : at(port)), '--logLevel', 'none'];
   };
-  const superWords = (port: number): Words => {
-    const file = program('supergateway', 'dist', 'index.js');
-    const quiet = ['--logLevel', 'none'];
-    return upstream === 'http'
-      ? [node, file, '--streamableHttp', url, ...quiet]
-      : [
-          node,
-          file,
-          '--stdio',
-          upstreamWords.join(' '),
-          '--outputTransport',
-          'streamableHttp',
-          '--stateful',
-          '--port',
-          String(port),
-          ...quiet,
-        ];
-  };
+  const fast: Subject['words'] = (site, port) =>
+    own('fastmcp.ts', site, '--front', front, ...at(port));
+
   return [
-    { name: 'direct', words: () => undefined },
-    ...(upstream === 'http' && front === 'http' ? [{ name: BARE, words: bare } as const] : []),
-    { name: 'mcp-resilience', words: ours },
+    { name: DIRECT, words: () => undefined },
+    ...(toHttp && front === 'http' ? [{ name: BARE, words: bare } as const] : []),
+    { name: OURS, words: ours },
     ...(front === 'http' ? [{ name: 'mcp-proxy', words: proxy } as const] : []),
     // It has neither HTTP behind HTTP nor stdio behind stdio.
     ...(upstream !== front ? [{ name: 'supergateway', words: superWords } as const] : []),
@@ -111,72 +97,21 @@ export const subjectsOf = (
   ];
 };
 
-const freePort = (): Promise<number> =>
-  new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
-
-/** Starts a process and resolves with its URL, once it has said or serves it. */
-const startProcess = async (
-  [command, ...args]: Words,
-  env: NodeJS.ProcessEnv,
-  port?: number,
-): Promise<{ url: string; pid: number; stop(): Promise<void> }> => {
-  const child = spawn(command, args, { env, stdio: ['ignore', 'ignore', 'pipe'] });
-  let said = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said = `${said}${text}`.slice(-10_000);
-  });
-  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-  const stop = async (): Promise<void> => {
-    child.kill('SIGTERM');
-    const timer = setTimeout(() => child.kill('SIGKILL'), 5_000);
-    await exited;
-    clearTimeout(timer);
-  };
-  for (let wait = 0; wait < 600; wait += 1) {
-    const url =
-      port === undefined ? /listening on (\S+)/.exec(said)?.[1] : `http://127.0.0.1:${port}/mcp`;
-    if (url !== undefined && (port === undefined || (await answers(url)))) {
-      return { url, pid: child.pid ?? 0, stop };
-    }
-    if (child.exitCode !== null) throw new Error(`${args.join(' ')} ended: ${said}`);
-    await sleep(50);
-  }
-  await stop();
-  throw new Error(`${args.join(' ')} does not serve: ${said}`);
-};
-
-const answers = (url: string): Promise<boolean> =>
-  fetch(url, { method: 'OPTIONS' }).then(
-    async (response) => {
-      await response.body?.cancel();
-      return true;
-    },
-    () => false,
-  );
-
-/** Starts the HTTP upstream. */
-export const startUpstream = () => startProcess([node, UPSTREAM, '--http'], process.env);
-
 /** Starts a subject, or only says how its client is to start it. */
 export const startSubject = async (
   subject: Subject,
-  arrangement: Arrangement,
-  url: string,
-  env: Readonly<Record<string, string>>,
+  { upstream, front }: Arrangement,
+  site: Site,
 ): Promise<Running> => {
   const stop = async (): Promise<void> => {};
   const port = await freePort();
-  const words = subject.words(port);
-  if (words === undefined && arrangement.upstream === 'http') {
-    return { address: { kind: 'http', url, headers: {} }, stop };
+  const words = subject.words(site, port);
+  if (words === undefined && upstream === 'http') {
+    return { address: { kind: 'http', url: site.url, headers: {} }, stop };
   }
-  if (words === undefined || arrangement.front === 'stdio') {
-    const [command, ...args] = words ?? upstreamWords;
+  const env = { PEERS: site.peers };
+  if (words === undefined || front === 'stdio') {
+    const [command, ...args] = words ?? site.words;
     return { address: { kind: 'stdio', command, args, env }, stop };
   }
   const started = await startProcess(words, { ...process.env, ...env }, port);

@@ -3,6 +3,7 @@
  * The results as `docs/benchmarks.md`. What is written by hand, the reasons for what falls
  * short, stands in `notes.md` beside this file and is taken over.
  */
+import { describeRun, type Results } from './results.ts';
 import type { Verdict } from './targets.ts';
 
 /** One variant over all rounds. */
@@ -17,27 +18,9 @@ export interface Row {
   readonly bytes: number;
 }
 
-/** What was run, where, and what came out. */
-export interface Results {
-  readonly date: string;
-  readonly machine: {
-    readonly cpu: string;
-    readonly cores: number;
-    readonly node: string;
-    readonly v8: string;
-    readonly loadBefore: number;
-    readonly loadAfter: number;
-  };
-  readonly versions: Readonly<Record<string, string>>;
-  readonly rounds: number;
-  readonly milliseconds: number;
-  readonly rows: readonly Row[];
-  readonly verdicts: readonly Verdict[];
-}
-
 const figure = (value: number): string => value.toFixed(value < 10 ? 3 : 1);
 
-const table = (results: Results): string[] => {
+const table = (results: Results<Row, Verdict>): string[] => {
   const bare = results.rows[0]?.p50 ?? Number.NaN;
   return [
     '| variant | us per call | beyond the bare call | spread | bytes per call | what one call is |',
@@ -51,17 +34,14 @@ const table = (results: Results): string[] => {
   ];
 };
 
-export const render = (results: Results, notes: string): string => {
-  const { machine, versions, rounds, milliseconds } = results;
-  const libraries = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
+export const render = (results: Results<Row, Verdict>, notes: string): string => {
+  const { rounds, milliseconds } = results;
   return `${[
     '# Benchmarks',
     '',
     'Written by `npm run bench` (`test/bench/`); do not edit. The figures are in `test/bench/results.json` too.',
     '',
-    `- machine: ${machine.cpu}, ${machine.cores} cores seen by Node`,
-    `- Node ${machine.node}, V8 ${machine.v8}; ${libraries.join(', ')}`,
-    `- ${results.date}; load average ${machine.loadBefore.toFixed(2)} before, ${machine.loadAfter.toFixed(2)} after (other work on the machine makes every figure larger; read ratios)`,
+    ...describeRun(results, 'larger'),
     '',
     '## What was promised',
     '',

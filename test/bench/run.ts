@@ -8,14 +8,13 @@
 import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { availableParallelism, cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { pipelineSize } from '../../scripts/size.ts';
 import type { Measured } from './measure.ts';
-import { type Results, type Row, render } from './report.ts';
-import { judge, judgeSize } from './targets.ts';
-
+import { type Row, render } from './report.ts';
+import { loadNow, median, type Results, surroundings } from './results.ts';
+import { judge, judgeSize, type Verdict } from './targets.ts';
 import type { Variant } from './variant.ts';
 import { variants } from './variants.ts';
 
@@ -43,14 +42,7 @@ const measure = async (
   return JSON.parse(stdout) as Measured;
 };
 
-const median = (values: readonly number[]): number => {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = Math.floor(sorted.length / 2);
-  const upper = sorted[middle] ?? Number.NaN;
-  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? upper)) / 2;
-};
-
-const [loadBefore = 0] = loadavg();
+const loadBefore = loadNow();
 const times = new Map<string, number[]>(chosen.map(({ name }) => [name, []]));
 for (let round = 0; round < rounds; round++) {
   for (const variant of round % 2 === 0 ? chosen : chosen.toReversed()) {
@@ -66,7 +58,6 @@ for (const variant of chosen) {
   const { name, about } = variant;
   rows.push({ name, about, rounds: measured, p50: median(measured), bytes });
 }
-const [loadAfter = 0] = loadavg();
 
 for (const { name, p50, bytes } of rows) {
   say(`${name.padEnd(56)} ${p50.toFixed(3).padStart(10)} us ${bytes.toFixed(0).padStart(8)} B`);
@@ -85,16 +76,8 @@ if (!flags.quick && !only) {
     return (require(manifest) as { version: string }).version;
   };
   const compared = ['cockatiel', 'opossum', 'mollitia', '@opentelemetry/sdk-metrics', 'tinybench'];
-  const results: Results = {
-    date: new Date().toISOString().slice(0, 10),
-    machine: {
-      cpu: cpus()[0]?.model.trim() ?? 'unknown',
-      cores: availableParallelism(),
-      node: process.versions.node,
-      v8: process.versions.v8,
-      loadBefore,
-      loadAfter,
-    },
+  const results: Results<Row, Verdict> = {
+    ...surroundings(loadBefore),
     versions: Object.fromEntries(compared.map((name) => [name, versionOf(name)])),
     rounds,
     milliseconds,

@@ -45,7 +45,9 @@ createServer(async (req, res) => {
   const text = await textOf(req);
   const message: unknown = text === '' ? undefined : JSON.parse(text);
   const response = await ask(req.method ?? '', req.headers, text && JSON.stringify(message));
-  const [, event] = (await textOf(response)).split('data: ');
+  const answer = await textOf(response);
+  const isJson = response.headers['content-type'] === 'application/json';
+  const event = isJson ? answer : answer.split('data: ')[1];
   const session = response.headers['mcp-session-id'];
   const headers = session === undefined ? {} : { 'mcp-session-id': session };
   if (event === undefined) {

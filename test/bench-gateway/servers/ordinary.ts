@@ -1,28 +1,21 @@
 /**
  * @module
- * The server that every subject stands in front of: an ordinary one, on the SDK of the protocol.
- * `node upstream.ts` speaks on stdio, `node upstream.ts --http` on a free port that it prints.
- * Tools: `echo` gives its text back, `work` takes 10 ms as a tool does that asks somebody else.
+ * The server of the ordinary world: on the SDK of the protocol, as users write theirs.
+ * `node ordinary.ts` speaks on stdio, `node ordinary.ts --http` on a free port that it prints.
  */
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
-
-const WORK = 10;
+import { announceProcess, announceUrl, TOOLS, WORK } from './common.ts';
 
 const makeServer = (): Server => {
   const server = new Server({ name: 'bench', version: '1' }, { capabilities: { tools: {} } });
-  const inputSchema = { type: 'object' as const, properties: { text: { type: 'string' } } };
-  const annotations = { readOnlyHint: true };
-  server.setRequestHandler(ListToolsRequestSchema, () => ({
-    tools: ['echo', 'work'].map((name) => ({ name, inputSchema, annotations })),
-  }));
+  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: TOOLS }));
   server.setRequestHandler(CallToolRequestSchema, async ({ params }) => {
     if (params.name === 'work') await sleep(WORK);
     return { content: [{ type: 'text', text: String(params.arguments?.text ?? '') }] };
@@ -48,13 +41,12 @@ const serve = async (req: IncomingMessage, res: ServerResponse): Promise<void> =
 };
 
 if (process.argv.includes('--http')) {
-  const server = createServer((req, res) => {
-    serve(req, res).catch(() => res.destroy());
-  });
-  server.listen(0, '127.0.0.1', () => {
-    const { port } = server.address() as AddressInfo;
-    process.stderr.write(`listening on http://127.0.0.1:${port}/mcp\n`);
-  });
+  announceUrl(
+    createServer((req, res) => {
+      serve(req, res).catch(() => res.destroy());
+    }),
+  );
 } else {
+  announceProcess();
   await makeServer().connect(new StdioServerTransport());
 }
