@@ -166,6 +166,7 @@ export const serve = async (options: ServeOptions): Promise<Served> => {
   const authenticator = authenticationOf(auth, options.configFile ?? 'the configuration', {
     env,
     pipelines: registry,
+    log: say,
     ...(http.path !== undefined && { path: http.path }),
   });
   const { authenticate, documents } = authenticator ?? {};

@@ -4,9 +4,10 @@
  * signature are checked (RFC 7519, RFC 8707; RFC 8725 for what must not be believed).
  */
 import type { AuthInfo } from '@modelcontextprotocol/sdk/server/auth/types.js';
-import { type JWTPayload, jwtVerify } from 'jose';
+import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose';
 import type { Clock } from '../resilience/clock.ts';
-import { type FindKey, type JwtSettings, KeysUnavailableError } from './auth-keys.ts';
+import { type FindKey, KeysUnavailableError } from './auth-keys.ts';
+import type { JwtSettings } from './auth-settings.ts';
 
 /** What a token is good for: `scope` of RFC 9068, or `scp` of Microsoft and Okta. */
 const scopesOf = ({ scope, scp }: JWTPayload): string[] => {
@@ -21,6 +22,37 @@ const textIn = (payload: JWTPayload, names: readonly string[]): string | undefin
     if (typeof value === 'string' && value !== '') return value;
   }
   return undefined;
+};
+
+/**
+ * Keys that are tried for a token which does not say with which one it was signed. An issuer has
+ * two or three; somebody who makes tokens up shall not have us compute for long.
+ */
+const MAX_TRIES = 16;
+
+/** The claims of a token that is good. @throws an error of jose; what `findKey` throws */
+const verify = async (
+  token: string,
+  findKey: FindKey,
+  options: JWTVerifyOptions,
+): Promise<JWTPayload> => {
+  try {
+    return (await jwtVerify(token, findKey, options)).payload;
+  } catch (error) {
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
+    let tries = 0;
+    for await (const key of error) {
+      tries += 1;
+      if (tries > MAX_TRIES) break;
+      try {
+        return (await jwtVerify(token, key, options)).payload;
+      } catch (other) {
+        // Anything else was found out by the right key.
+        if (!(other instanceof errors.JWSSignatureVerificationFailed)) throw other;
+      }
+    }
+    throw new errors.JWSSignatureVerificationFailed();
+  }
 };
 
 /** How one kind of token is checked: undefined for one that is not good here. */
@@ -42,7 +74,7 @@ export const jwtCheck = (
   return async (token) => {
     let payload: JWTPayload;
     try {
-      const verified = await jwtVerify(token, findKey, {
+      payload = await verify(token, findKey, {
         issuer,
         audience,
         algorithms,
@@ -51,7 +83,6 @@ export const jwtCheck = (
         // A token without an end could never be taken back.
         requiredClaims: ['exp'],
       });
-      payload = verified.payload;
     } catch (error) {
       if (error instanceof KeysUnavailableError) throw error;
       return undefined;

@@ -15,19 +15,20 @@ import {
   type JWTVerifyGetKey,
 } from 'jose';
 import type { Clock } from '../resilience/clock.ts';
-import { classify, createFailure, type Failure, ResilienceError } from '../resilience/failure.ts';
+import { classify, type Failure } from '../resilience/failure.ts';
 import type { Pipeline } from '../resilience/pipeline.ts';
 import type { PolicySettings } from '../resilience/policy.ts';
-import type { ResolvedAuthSettings } from './auth-settings.ts';
-
-/** Settings of tokens that an authorization server signed. */
-export type JwtSettings = NonNullable<ResolvedAuthSettings['jwt']>;
+import { keyLocation } from './auth-discovery.ts';
+import { ask, readJson, refusalOf, unusable } from './auth-fetch.ts';
+import type { JwtSettings } from './auth-settings.ts';
 
 /** Finds the key that a token names. */
 export type FindKey = JWTVerifyGetKey;
 
-/** A key set of this size has hundreds of keys; nobody has so many. */
-const MAX_BYTES = 256 * 1024;
+const WHAT = 'The key set';
+
+/** Milliseconds between two lines about keys that cannot be had. */
+const LOG_INTERVAL = 60_000;
 
 /** The keys cannot be had at the moment, so that nothing can be said about a token. */
 export class KeysUnavailableError extends Error {
@@ -48,13 +49,6 @@ export const keysPolicy = ({ timeout }: JwtSettings): PolicySettings => ({
   retry: { maxRetries: 1, baseDelay: 200, maxDelay: 1_000 },
 });
 
-const unusable = (problem: string): ResilienceError =>
-  new ResilienceError(
-    createFailure('UPSTREAM_INVALID_RESPONSE', {
-      message: `The key set of the authorization server cannot be used: ${problem}.`,
-    }),
-  );
-
 const isKeySet = (value: unknown): value is JSONWebKeySet =>
   typeof value === 'object' && value !== null && 'keys' in value && Array.isArray(value.keys);
 
@@ -64,46 +58,20 @@ interface Fetched {
   readonly find: FindKey;
 }
 
-const readSet = async (response: Response): Promise<Fetched> => {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > MAX_BYTES) throw unusable(`it has more than ${MAX_BYTES} bytes`);
-    chunks.push(chunk);
-  }
-  let set: unknown;
-  try {
-    set = JSON.parse(Buffer.concat(chunks).toString('utf8'));
-  } catch {
-    throw unusable('it is not valid JSON');
-  }
-  if (!isKeySet(set)) throw unusable('it has no list of keys');
+const fetchSet = async (url: string, signal: AbortSignal): Promise<Fetched> => {
+  const response = await ask(url, signal, 'application/jwk-set+json, application/json');
+  if (response.status !== 200) throw await refusalOf(response, WHAT);
+  const set = await readJson(response, WHAT);
+  if (!isKeySet(set)) throw unusable(WHAT, 'it has no list of keys');
   try {
     return { set, find: createLocalJWKSet(set) };
   } catch {
-    throw unusable('its keys are no JWKs');
+    throw unusable(WHAT, 'its keys are no JWKs');
   }
 };
 
-const fetchSet = async (url: string, signal: AbortSignal): Promise<Fetched> => {
-  const response = await fetch(url, {
-    signal,
-    // Keys that another origin serves are not those of the issuer.
-    redirect: 'manual',
-    headers: { accept: 'application/jwk-set+json, application/json' },
-  });
-  if (response.status === 200) return readSet(response);
-  await response.body?.cancel();
-  const failure = classify(response);
-  // A redirect, or a success without keys, is none of the failures that statuses stand for.
-  throw response.status < 400
-    ? unusable(`the answer has status ${response.status}`)
-    : new ResilienceError(failure);
-};
-
 /**
- * Keys of an endpoint. They are fetched when first needed, once for all who wait, again when they
+ * Keys of an endpoint: `jwksUri`, or where the metadata of the issuer say. They are fetched when first needed, once for all who wait, again when they
  * are older than `maxAge` or a token names an unknown one (not within `cooldown` of the last
  * fetch). While they cannot be fetched, old ones hold for `staleIfError` more.
  *
@@ -111,23 +79,42 @@ const fetchSet = async (url: string, signal: AbortSignal): Promise<Fetched> => {
  * for a key that does not exist.
  */
 export const remoteKeys = (
-  url: string,
   settings: JwtSettings,
   pipeline: Pipeline,
   clock: Clock,
+  log: (line: string) => void,
 ): FindKey => {
-  const { cooldown, maxAge, staleIfError } = settings;
+  const { issuer, cooldown, maxAge, staleIfError } = settings;
+  const location = keyLocation(settings, clock);
+  let saidAt = Number.NEGATIVE_INFINITY;
+  const say = ({ code, message }: Failure): void => {
+    // What opened the breaker was said before, and tells more.
+    if (code === 'CIRCUIT_OPEN' || clock.now() - saidAt < LOG_INTERVAL) return;
+    saidAt = clock.now();
+    log(`warning: the keys of ${issuer} cannot be had, to check access tokens with: ${message}`);
+  };
   let known: { readonly at: number; readonly find: FindKey } | undefined;
   const fetchNow = async (): Promise<Response> => {
     try {
-      const { set, find } = await pipeline.execute(({ signal }) => fetchSet(url, signal));
+      const { set, find } = await pipeline.execute(async ({ signal }) => {
+        const url = await location.url(signal);
+        try {
+          return await fetchSet(url, signal);
+        } catch (error) {
+          location.missed();
+          throw error;
+        }
+      });
       known = { at: clock.wallTime(), find };
       return Response.json(set);
     } catch (error) {
-      throw new KeysUnavailableError(classify(error));
+      const failure = classify(error);
+      say(failure);
+      throw new KeysUnavailableError(failure);
     }
   };
-  const remote = createRemoteJWKSet(new URL(url), {
+  // It asks for nothing itself: where the keys are, the location knows.
+  const remote = createRemoteJWKSet(new URL('about:keys'), {
     cooldownDuration: cooldown,
     cacheMaxAge: maxAge,
     // The pipeline ends it earlier.
@@ -142,7 +129,8 @@ export const remoteKeys = (
       if (clock.wallTime() - known.at >= maxAge + staleIfError) throw error;
       try {
         return await known.find(header, token);
-      } catch {
+      } catch (old) {
+        if (old instanceof errors.JWKSMultipleMatchingKeys) throw old;
         // It may be a new one, which only the endpoint knows.
         throw error;
       }

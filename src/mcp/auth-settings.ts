@@ -8,17 +8,20 @@ import { z } from 'zod';
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
 /** Whoever reads or changes keys and tokens on their way is who they want to be. */
-const isSafe = (text: string): boolean => {
+export const isSafeUrl = (text: string): boolean => {
   if (!URL.canParse(text)) return false;
   const { protocol, hostname, username, password, hash } = new URL(text);
   const safe = protocol === 'https:' || (protocol === 'http:' && LOOPBACK.test(hostname));
   return safe && username === '' && password === '' && hash === '';
 };
 
+/** RFC 8414, section 2: an issuer whose metadata can be found. */
+const hasMetadata = (issuer: string): boolean => isSafeUrl(issuer) && !issuer.includes('?');
+
 const safeUrl = (what: string) =>
   z
     .string()
-    .refine(isSafe, `must be ${what}, without user name, password and "#"`)
+    .refine(isSafeUrl, `must be ${what}, without user name, password and "#"`)
     .describe(`${what}, without user name, password and "#"`);
 
 const HTTPS = 'an https URL (http for this machine only)';
@@ -57,7 +60,7 @@ const jwtSchema = z
   .strictObject({
     /** Who must have issued tokens: the claim `iss`, letter by letter. */
     issuer: name('the issuer of tokens, as in their claim "iss"'),
-    /** Where the issuer publishes its keys (its `jwks_uri`). */
+    /** Where the issuer publishes its keys (its `jwks_uri`). Default: its metadata say. */
     jwksUri: safeUrl(HTTPS).optional(),
     /** Instead: a file with its keys, read again when a token names one that is not in it. */
     jwksFile: z.string().min(1).describe('the path of a file with a JWK Set').optional(),
@@ -81,9 +84,17 @@ const jwtSchema = z
     /** Milliseconds beyond `maxAge` in which the old keys hold while new ones cannot be fetched. */
     staleIfError: ms(0, 86_400_000, 3_600_000),
   })
-  .refine(({ jwksUri, jwksFile }) => (jwksUri === undefined) !== (jwksFile === undefined), {
-    message: 'must have exactly one of jwksUri and jwksFile',
-  });
+  .refine(({ jwksUri, jwksFile }) => jwksUri === undefined || jwksFile === undefined, {
+    message: 'must not have both jwksUri and jwksFile',
+  })
+  .refine(
+    ({ issuer, jwksUri, jwksFile }) =>
+      jwksUri !== undefined || jwksFile !== undefined || hasMetadata(issuer),
+    {
+      message: `must be ${HTTPS}, without user name, password, "?" and "#", where neither jwksUri nor jwksFile is given`,
+      path: ['issuer'],
+    },
+  );
 
 const tokenSchema = z
   .strictObject({
@@ -131,7 +142,7 @@ export const authSettingsSchema = z
   })
   .refine(
     ({ jwt, authorizationServers }) =>
-      jwt === undefined || authorizationServers !== undefined || isSafe(jwt.issuer),
+      jwt === undefined || authorizationServers !== undefined || isSafeUrl(jwt.issuer),
     {
       message: 'must be given when the issuer of tokens is no https URL',
       path: ['authorizationServers'],
@@ -150,3 +161,6 @@ export type AuthSettings = z.input<typeof authSettingsSchema>;
 
 /** With every default filled in. */
 export type ResolvedAuthSettings = z.output<typeof authSettingsSchema>;
+
+/** Settings of tokens that an authorization server signed, with every default filled in. */
+export type JwtSettings = NonNullable<ResolvedAuthSettings['jwt']>;

@@ -12,16 +12,11 @@ import { createPipeline } from '../resilience/pipeline.ts';
 import type { PipelineRegistry } from '../resilience/registry.ts';
 import { SettingsError } from '../resilience/settings.ts';
 import { type CheckToken, jwtCheck } from './auth-jwt.ts';
-import {
-  fileKeys,
-  type JwtSettings,
-  KeysUnavailableError,
-  keysPolicy,
-  remoteKeys,
-} from './auth-keys.ts';
+import { fileKeys, KeysUnavailableError, keysPolicy, remoteKeys } from './auth-keys.ts';
 import {
   type AuthSettings,
   authSettingsSchema,
+  type JwtSettings,
   type ResolvedAuthSettings,
 } from './auth-settings.ts';
 import { tokenCheck } from './auth-tokens.ts';
@@ -37,6 +32,11 @@ export interface AuthenticatorOptions {
   /** Where the pipeline of the key set is made, as `auth.jwks`. Default: it stands alone. */
   readonly pipelines?: PipelineRegistry;
   readonly clock?: Clock;
+  /**
+   * Takes lines for people, without a line break: that keys cannot be had, and why; one a minute at
+   * most. Default: nobody is told.
+   */
+  readonly log?: (line: string) => void;
 }
 
 /** The authentication of one door: two options of `serveHttp`, and the end of what it holds. */
@@ -118,7 +118,7 @@ const documentsOf = (settings: ResolvedAuthSettings, path: string): Record<strin
  * const { authenticate, documents } = createAuthenticator({
  *   resource: 'https://mcp.example/mcp',
  *   scopes: ['mcp:tools'],
- *   jwt: { issuer: 'https://login.example', jwksUri: 'https://login.example/jwks.json' },
+ *   jwt: { issuer: 'https://login.example' },
  * });
  * const door = await serveHttp({ createServer, port: 3000, authenticate, documents });
  * ```
@@ -127,7 +127,7 @@ export const createAuthenticator = (
   given: AuthSettings,
   options: AuthenticatorOptions = {},
 ): Authenticator => {
-  const { env = {}, path = '/mcp', pipelines, clock = systemClock } = options;
+  const { env = {}, path = '/mcp', pipelines, clock = systemClock, log = () => {} } = options;
   const problems: string[] = [];
   if (!checkSettings(authSettingsSchema, given, 'auth', problems))
     throw new SettingsError(problems);
@@ -144,14 +144,14 @@ export const createAuthenticator = (
   const checkStatic = tried(() => tokenCheck(tokens, scopes, env));
   let close = (): void => {};
   const keysOf = (settings: JwtSettings) => {
-    const { jwksUri, jwksFile } = settings;
-    if (jwksUri === undefined) return fileKeys(jwksFile ?? '', settings, clock);
+    const { jwksFile } = settings;
+    if (jwksFile !== undefined) return fileKeys(jwksFile, settings, clock);
     const policy = keysPolicy(settings);
     const pipeline = pipelines
       ? pipelines.create('auth.jwks', policy)
       : createPipeline('auth.jwks', policy, { clock });
     if (!pipelines) close = () => pipeline.destroy();
-    return remoteKeys(jwksUri, settings, pipeline, clock);
+    return remoteKeys(settings, pipeline, clock, log);
   };
   const keys = jwt && tried(() => keysOf(jwt));
   if (problems.length > 0) {

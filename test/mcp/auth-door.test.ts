@@ -328,9 +328,17 @@ describe('settings', () => {
     expect(problemsOf({ jwt: { issuer, jwksUri } })).toEqual([
       'auth.resource must be given with jwt: the URL by which clients know this server',
     ]);
-    const oneOf = 'auth.jwt must have exactly one of jwksUri and jwksFile';
-    expect(problemsOf({ resource, jwt: { issuer } })).toEqual([oneOf]);
-    expect(problemsOf({ resource, jwt: { issuer, jwksUri, jwksFile: 'x' } })).toEqual([oneOf]);
+    expect(problemsOf({ resource, jwt: { issuer } })).toEqual([]);
+    expect(problemsOf({ resource, jwt: { issuer, jwksUri, jwksFile: 'x' } })).toEqual([
+      'auth.jwt must not have both jwksUri and jwksFile',
+    ]);
+    // Metadata can be found for a URL alone, and by nobody who can change them on their way.
+    for (const wrong of ['http://login.example', `${issuer}/?tenant=1`, `${issuer}?`]) {
+      const authorizationServers = [issuer];
+      expect(problemsOf({ resource, authorizationServers, jwt: { issuer: wrong } })).toEqual([
+        `auth.jwt.issuer must be an https URL (http for this machine only), without user name, password, "?" and "#", where neither jwksUri nor jwksFile is given`,
+      ]);
+    }
     for (const wrong of [
       'http://mcp.example/mcp',
       'mcp.example',

@@ -157,6 +157,55 @@ describe('tokens that an authorization server signed', () => {
     expect((await ask(await issuer.token({ aud: 'api://mcp' }, { key: rsa }))).status).toBe(401);
   });
 
+  verifies('auth.no-kid', async () => {
+    const issuer = await startIssuer();
+    const { state } = issuer;
+    const nameless = { header: { kid: undefined } as never };
+    const [second, third, rsa] = [
+      await makeKey('second'),
+      await makeKey('third'),
+      await makeKey('rsa', 'RS256'),
+    ];
+    state.keys.push(rsa, second, third);
+    const { ask } = await authDoor(jwtOf(issuer));
+    for (const key of [issuer.first, second, third, rsa]) {
+      expect((await ask(await issuer.token({}, { key, ...nameless }))).status).toBe(200);
+    }
+    const stranger = await makeKey('first');
+    for (const [claims, key] of [
+      [{}, stranger],
+      [{ exp: 1 }, third],
+      [{ aud: 'https://other.example/mcp' }, second],
+    ] as const) {
+      expect((await ask(await issuer.token(claims, { key, ...nameless }))).status).toBe(401);
+    }
+    // As good as a name that several have.
+    third.jwk.kid = 'second';
+    const twins = await authDoor(jwtOf(issuer));
+    const named = { key: third, header: { kid: 'second' } };
+    expect((await twins.ask(await issuer.token({}, named))).status).toBe(200);
+    // And with keys that were had before, while the endpoint is down.
+    state.behaviour = (_req, res) => res.writeHead(503).end();
+    later(11 * MINUTE);
+    const { status } = await ask(await issuer.token({}, { key: third, ...nameless }));
+    expect(status).toBe(200);
+    expect((await ask(await issuer.token({}, { key: stranger, ...nameless }))).status).toBe(401);
+  });
+
+  test('no more than 16 keys are tried for a token that names none', async () => {
+    const issuer = await startIssuer();
+    const last = await makeKey('last');
+    const others = await Promise.all(Array.from({ length: 15 }, (_, n) => makeKey(`k${n}`)));
+    const nameless = { key: last, header: { kid: undefined } as never };
+    issuer.state.keys = [...others, last];
+    const few = await authDoor(jwtOf(issuer));
+    expect((await few.ask(await issuer.token({}, nameless))).status).toBe(200);
+    issuer.state.keys = [issuer.first, ...others, last];
+    const many = await authDoor(jwtOf(issuer));
+    expect((await many.ask(await issuer.token({}, nameless))).status).toBe(401);
+    expect((await many.ask(await issuer.token({}, { key: last }))).status).toBe(200);
+  });
+
   verifies('auth.scopes', async () => {
     const issuer = await startIssuer();
     const auth = { ...jwtOf(issuer), scopes: ['mcp:read', 'mcp:write'] };

@@ -36,6 +36,20 @@ export const requirements = {
       'when the keys cannot be had the answer is 503 with Retry-After and never 401, the endpoint is spared by a breaker, and keys that were had before hold on',
     source: 'issue 6, Security; design 3',
   },
+  'auth.discovery': {
+    promise:
+      'with the issuer alone its keys are found by its metadata, asked for once for all who wait and again when they are old or the keys have moved',
+    source: 'RFC 8414, section 3; OpenID Connect Discovery 1.0, section 4',
+  },
+  'auth.discovery-exact': {
+    promise:
+      'metadata of another issuer, or with keys that anybody could change on their way, are not used: the answer is 503, never 401, and a line says why',
+    source: 'RFC 8414, section 3.3',
+  },
+  'auth.no-kid': {
+    promise: 'a token that does not name its key is checked with those that fit, up to 16',
+    source: 'RFC 7515, section 4.1.4: kid is optional',
+  },
   'auth.key-file': {
     promise: 'keys of a file are read again when a token names one that is not in it',
     source: 'issue 6, Security',
