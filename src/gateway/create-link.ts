@@ -5,6 +5,7 @@
 import { type Clock, type Random, systemClock, systemRandom } from '../resilience/clock.ts';
 import type { Divert } from './gateway-chaos.ts';
 import { HttpLink } from './http-link.ts';
+import { proxyFor } from './http-proxy.ts';
 import type { Report } from './link-message.ts';
 import { SseLink } from './sse-link.ts';
 import { StdioLink } from './stdio-link.ts';
@@ -18,6 +19,8 @@ export interface LinkEnvironment {
   readonly log?: (line: string) => void;
   /** Has HTTP requests go elsewhere. Default: none. */
   readonly divert?: Divert | undefined;
+  /** Says through which proxy an upstream is called. Default: none. */
+  readonly env?: NodeJS.ProcessEnv | undefined;
 }
 
 const toStderr = (line: string): void => void process.stderr.write(`${line}\n`);
@@ -39,16 +42,23 @@ const reporter = (config: UpstreamConfig, log: (line: string) => void): Report =
 /** A link that is not open yet. It is used once: after its end another one is made. */
 export const createLink = (
   config: UpstreamConfig,
-  { clock = systemClock, random = systemRandom, log = toStderr, divert }: LinkEnvironment = {},
+  {
+    clock = systemClock,
+    random = systemRandom,
+    log = toStderr,
+    divert,
+    env = {},
+  }: LinkEnvironment = {},
 ): Link => {
   const { name, address, maxMessageBytes, secrets } = config;
   const common = { maxMessageBytes, clock, report: reporter(config, log) };
+  const called = (url: string) => ({ divert, ...proxyFor(new URL(url), env) });
   switch (address.kind) {
     case 'stdio':
       return new StdioLink({ ...common, ...address, name, secrets, log });
     case 'http':
-      return new HttpLink({ ...common, ...address, random, divert });
+      return new HttpLink({ ...common, ...address, ...called(address.url), random });
     case 'sse':
-      return new SseLink({ ...common, ...address, divert });
+      return new SseLink({ ...common, ...address, ...called(address.url) });
   }
 };

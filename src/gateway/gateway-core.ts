@@ -31,6 +31,8 @@ export interface GatewayCoreOptions {
   readonly chaos?: GatewayChaos | undefined;
   readonly say: (line: string) => void;
   readonly clock: Clock;
+  /** Says through which proxies upstreams are called. */
+  readonly env: NodeJS.ProcessEnv;
 }
 
 /** A gateway without a door. */
@@ -94,12 +96,13 @@ const follow = (chaos: GatewayChaos, manager: GatewayUpstreams): void => {
  * @throws SettingsError when policies are wrong
  */
 export const createGateway = (options: GatewayCoreOptions): GatewayCore => {
-  const { transparent, stateless, chaos, say, clock } = options;
+  const { transparent, stateless, chaos, say, clock, env } = options;
   let { config } = options;
   const gateway = { name: config.name, version: VERSION };
   const manager = createUpstreamManager(upstreamsOf(config, stateless), {
     clock,
     log: say,
+    env,
     ...(chaos && { pipelineOptions: { inject: chaos.inject }, divert: chaos.divert }),
   });
   // First of those that are told of changes: what clients list then is learnt by it.

@@ -3,10 +3,10 @@
  * The stream on which the answer to one request comes. A server may end it early and have the
  * client come back for the rest (2025-11-25, basic/transports, "Resumability and Redelivery").
  */
-import type { IncomingMessage } from 'node:http';
 import type { RequestId } from '../mcp/jsonrpc.ts';
 import { backoffDelay } from '../resilience/backoff.ts';
 import type { Timer } from '../resilience/clock.ts';
+import type { HttpResponse } from './http-response.ts';
 import {
   type HttpSession,
   keeping,
@@ -42,10 +42,10 @@ export interface AwaitedAnswer {
  */
 export const readAnswer = async (
   session: HttpSession,
-  response: IncomingMessage,
+  response: HttpResponse,
   { id, signal }: AwaitedAnswer,
 ): Promise<void> => {
-  const body = await session.client.read(response, session.maxBytes);
+  const body = await response.read(session.maxBytes, Number.POSITIVE_INFINITY, session.clock);
   signal?.throwIfAborted();
   if (body.kind === 'too-large') throw tooLong(session.maxBytes);
   if (body.kind !== 'read') throw cutShort();
@@ -68,7 +68,7 @@ export const readAnswer = async (
  */
 export const followAnswer = async (
   session: HttpSession,
-  first: IncomingMessage,
+  first: HttpResponse,
   { id, signal }: AwaitedAnswer,
 ): Promise<LinkError | undefined> => {
   let stream = first;
@@ -109,7 +109,7 @@ const reopen = async (
   lastEventId: string,
   retry: number,
   caller: AbortSignal | undefined,
-): Promise<IncomingMessage | LinkError | undefined> => {
+): Promise<HttpResponse | LinkError | undefined> => {
   const { clock, closing, random } = session;
   const signal = caller === undefined ? closing : AbortSignal.any([caller, closing]);
   for (let failures = 0; ; failures += 1) {

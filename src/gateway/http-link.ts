@@ -4,12 +4,14 @@
  * its own; the answer to a request comes as JSON or on a stream that can be resumed; what the
  * server has to say unasked comes on the stream of a GET.
  */
-import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import type { JSONRPCMessage, RequestId } from '../mcp/jsonrpc.ts';
 import type { Clock, Random } from '../resilience/clock.ts';
 import type { Divert } from './gateway-chaos.ts';
+import { Greeting } from './greeting.ts';
 import { followAnswer, readAnswer } from './http-answer.ts';
-import { encodingProblem, Greeting, HttpClient, mediaType } from './http-client.ts';
+import { HttpClient } from './http-client.ts';
+import type { HttpProxy } from './http-proxy.ts';
+import type { HttpResponse } from './http-response.ts';
 import { runServerStream } from './http-server-stream.ts';
 import type { HttpSession } from './http-session.ts';
 import { forgotten, type LinkError, notOpen, refused, unusable } from './link-failure.ts';
@@ -26,6 +28,8 @@ export interface HttpLinkSettings {
   readonly report: Report;
   /** Has requests go elsewhere. Default: none. */
   readonly divert?: Divert | undefined;
+  /** Through which it is called. Default: none. */
+  readonly proxy?: HttpProxy | undefined;
 }
 
 const ACCEPT = 'application/json, text/event-stream';
@@ -64,8 +68,8 @@ export class HttpLink implements Link, HttpSession {
   #closed: Promise<void> | undefined;
 
   constructor(settings: HttpLinkSettings) {
-    const { url, headers, maxMessageBytes, clock, random, report, divert } = settings;
-    this.client = new HttpClient(url, headers, clock, divert);
+    const { url, headers, maxMessageBytes, clock, random, report, divert, proxy } = settings;
+    this.client = new HttpClient(url, headers, clock, divert, proxy);
     this.clock = clock;
     this.random = random;
     this.maxBytes = maxMessageBytes;
@@ -112,7 +116,7 @@ export class HttpLink implements Link, HttpSession {
     return this.#closed;
   }
 
-  headers(more: OutgoingHttpHeaders): OutgoingHttpHeaders {
+  headers(more: Readonly<Record<string, string>>): Record<string, string> {
     return {
       ...more,
       ...(this.#sessionId !== undefined && { 'mcp-session-id': this.#sessionId }),
@@ -128,11 +132,11 @@ export class HttpLink implements Link, HttpSession {
     this.#report('no-message', `sent what is no JSON-RPC message (${text.length} characters)`);
   }
 
-  async refuse(response: IncomingMessage): Promise<LinkError> {
+  async refuse(response: HttpResponse): Promise<LinkError> {
     return this.#refusal(response, await this.client.drain(response));
   }
 
-  #refusal(response: IncomingMessage, text: string): LinkError {
+  #refusal(response: HttpResponse, text: string): LinkError {
     const failure = refused(response, this.client.url.origin, text, this.#sessionId !== undefined);
     if (failure.sessionLost) this.#forget(`HTTP ${failure.status}`);
     return failure;
@@ -147,11 +151,11 @@ export class HttpLink implements Link, HttpSession {
 
   async #accept(
     message: JSONRPCMessage,
-    response: IncomingMessage,
+    response: HttpResponse,
     signal: AbortSignal | undefined,
   ): Promise<void> {
     const id = requestId(message);
-    const { statusCode: status = 0 } = response;
+    const { status } = response;
     if (status < 200 || status > 299) {
       const text = await this.client.drain(response);
       if (id === undefined || !this.#isAnswer(status, text, id))
@@ -167,11 +171,10 @@ export class HttpLink implements Link, HttpSession {
       return;
     }
     if ('method' in message && message.method === 'initialize') {
-      const given = response.headers['mcp-session-id'];
-      this.#sessionId = typeof given === 'string' ? given : undefined;
+      this.#sessionId = response.headers['mcp-session-id'];
     }
-    const type = mediaType(response);
-    const problem = encodingProblem(response);
+    const type = response.mediaType;
+    const problem = response.encodingProblem;
     if (problem === undefined && type === 'text/event-stream') {
       this.#underWay += 1;
       void followAnswer(this, response, { id, signal }).then((failure) => {

@@ -2,12 +2,12 @@
  * @module
  * What the streams of an HTTP link share: the session they belong to, and how one is opened.
  */
-import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import type { EventSourceMessage } from 'eventsource-parser';
 import type { JSONRPCMessage, RequestId } from '../mcp/jsonrpc.ts';
 import type { Backoff } from '../resilience/backoff.ts';
 import { type Clock, type Random, sleep } from '../resilience/clock.ts';
-import { encodingProblem, type HttpClient, mediaType } from './http-client.ts';
+import type { HttpClient } from './http-client.ts';
+import type { HttpResponse } from './http-response.ts';
 import { type LinkError, unusable } from './link-failure.ts';
 import { parseMessages } from './link-message.ts';
 
@@ -21,13 +21,13 @@ export interface HttpSession {
   /** Aborted when the link is at its end. */
   readonly closing: AbortSignal;
   /** Those that name the session, and the given ones. */
-  headers(more: OutgoingHttpHeaders): OutgoingHttpHeaders;
+  headers(more: Readonly<Record<string, string>>): Record<string, string>;
   /** Hands a message on. */
   deliver(message: JSONRPCMessage, related: RequestId | undefined): void;
   /** Something arrived that is no message. */
   ignore(text: string): void;
   /** The failure that an answer without success is; a lost session is noted. */
-  refuse(response: IncomingMessage): Promise<LinkError>;
+  refuse(response: HttpResponse): Promise<LinkError>;
 }
 
 /** Between attempts to open a stream again, where the server does not say how long to wait. */
@@ -50,14 +50,14 @@ export const openStream = async (
   session: HttpSession,
   lastEventId: string | undefined,
   signal: AbortSignal,
-): Promise<IncomingMessage> => {
+): Promise<HttpResponse> => {
   // As browsers do it: the bytes of UTF-8, where a header has room for bytes alone.
   const id = lastEventId === undefined ? '' : Buffer.from(lastEventId).toString('latin1');
-  const resume = lastEventId === undefined ? {} : { 'last-event-id': id };
+  const resume = lastEventId === undefined ? undefined : { 'last-event-id': id };
   const headers = session.headers({ accept: 'text/event-stream', ...resume });
   const response = await session.client.request({ method: 'GET', headers, signal });
-  if (response.statusCode !== 200) throw await session.refuse(response);
-  const problem = encodingProblem(response) ?? notEvents(response);
+  if (response.status !== 200) throw await session.refuse(response);
+  const problem = response.encodingProblem ?? notEvents(response);
   if (problem !== undefined) {
     response.destroy();
     throw problem;
@@ -65,8 +65,8 @@ export const openStream = async (
   return response;
 };
 
-const notEvents = (response: IncomingMessage): LinkError | undefined =>
-  mediaType(response) === 'text/event-stream'
+const notEvents = (response: HttpResponse): LinkError | undefined =>
+  response.mediaType === 'text/event-stream'
     ? undefined
     : unusable('it is no event stream', { severity: 'permanent', retryable: false });
 

@@ -3,7 +3,6 @@
  * What went wrong between us and an upstream, as an error that `classify` understands and that
  * says whether the upstream may have seen the message.
  */
-import type { IncomingMessage } from 'node:http';
 import {
   classify,
   createFailure,
@@ -12,6 +11,7 @@ import {
   ResilienceError,
 } from '../resilience/failure.ts';
 import { saysSessionLost, sessionLost } from '../resilience/failure-http.ts';
+import type { HttpResponse } from './http-response.ts';
 import type { LinkFailure } from './types.ts';
 
 /** Details of a `LinkError` that stand beside its failure. */
@@ -97,10 +97,10 @@ const NOT_EXECUTED: ReadonlySet<number> = new Set([
 ]);
 
 /** The headers of an answer, as `classify` and the policies read them. */
-const headersOf = (response: IncomingMessage): Headers => {
+const headersOf = (response: Pick<HttpResponse, 'headers'>): Headers => {
   const headers = new Headers();
-  for (const [name, values = []] of Object.entries(response.headersDistinct)) {
-    for (const value of values) headers.append(name, value);
+  for (const [name, value] of Object.entries(response.headers)) {
+    if (value !== undefined) headers.append(name, value);
   }
   return headers;
 };
@@ -112,12 +112,12 @@ const headersOf = (response: IncomingMessage): Headers => {
  * @param inSession whether the request named a session: then 404 says that it is gone
  */
 export const refused = (
-  response: IncomingMessage,
+  response: Pick<HttpResponse, 'status' | 'headers'>,
   origin: string,
   text: string,
   inSession: boolean,
 ): LinkError => {
-  const status = response.statusCode ?? 0;
+  const { status } = response;
   const headers = headersOf(response);
   const gone = status === 404 || (status === 400 && saysSessionLost(text));
   if (inSession && gone) return forgotten({ status, headers });

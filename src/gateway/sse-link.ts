@@ -3,11 +3,12 @@
  * The link to a server of HTTP+SSE, the transport of 2024-11-05: everything the server says comes
  * on one stream, whose first event names the address to which messages are posted.
  */
-import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import type { EventSourceMessage } from 'eventsource-parser';
 import type { JSONRPCMessage } from '../mcp/jsonrpc.ts';
-import { encodingProblem, Greeting, HttpClient, mediaType } from './http-client.ts';
+import { Greeting } from './greeting.ts';
+import { HttpClient } from './http-client.ts';
 import type { HttpLinkSettings } from './http-link.ts';
+import type { HttpResponse } from './http-response.ts';
 import { messagesOf } from './http-session.ts';
 import {
   broken,
@@ -44,8 +45,8 @@ export class SseLink implements Link {
   #state: 'new' | 'opening' | 'open' | 'ended' = 'new';
 
   constructor(settings: Omit<HttpLinkSettings, 'random'>) {
-    const { url, headers, maxMessageBytes, clock, report, divert } = settings;
-    this.#client = new HttpClient(url, headers, clock, divert);
+    const { url, headers, maxMessageBytes, clock, report, divert, proxy } = settings;
+    this.#client = new HttpClient(url, headers, clock, divert, proxy);
     this.#maxBytes = maxMessageBytes;
     this.#report = report;
   }
@@ -89,7 +90,7 @@ export class SseLink implements Link {
       body: JSON.stringify(message),
       signal,
     });
-    const { statusCode: status = 0 } = response;
+    const { status } = response;
     const text = await this.#client.drain(response);
     if (status >= 200 && status < 300) return;
     const failure = refused(response, this.#client.url.origin, text, true);
@@ -100,7 +101,7 @@ export class SseLink implements Link {
     throw failure;
   }
 
-  #headers(more: OutgoingHttpHeaders): OutgoingHttpHeaders {
+  #headers(more: Readonly<Record<string, string>>): Record<string, string> {
     const version = this.#protocolVersion;
     return { ...more, ...(version !== undefined && { 'mcp-protocol-version': version }) };
   }
@@ -128,7 +129,7 @@ export class SseLink implements Link {
   }
 
   /** Reads the stream to its end. Resolves with the endpoint, before anything else is taken. */
-  #listen(response: IncomingMessage): Promise<void> {
+  #listen(response: HttpResponse): Promise<void> {
     return new Promise((resolve, reject) => {
       const onEvent = (event: EventSourceMessage): void => {
         if (event.event !== 'endpoint') {
@@ -153,18 +154,18 @@ export class SseLink implements Link {
     this.#report('no-message', `sent what is no JSON-RPC message (${text.length} characters)`);
   }
 
-  async #problemOf(response: IncomingMessage): Promise<LinkError | undefined> {
-    const { statusCode: status = 0 } = response;
+  async #problemOf(response: HttpResponse): Promise<LinkError | undefined> {
+    const { status } = response;
     if (status !== 200) {
       const text = await this.#client.drain(response);
       return refused(response, this.#client.url.origin, text, false);
     }
-    const type = mediaType(response);
-    if (type === 'text/event-stream' && encodingProblem(response) === undefined) return undefined;
+    const { encodingProblem, mediaType: type } = response;
+    if (type === 'text/event-stream' && encodingProblem === undefined) return undefined;
     await this.#client.drain(response);
     const details = { severity: 'permanent', retryable: false, delivery: 'refused' } as const;
     const what = type === '' ? 'without a content type' : type;
-    return encodingProblem(response) ?? unusable(`it is ${what}, not an event stream`, details);
+    return encodingProblem ?? unusable(`it is ${what}, not an event stream`, details);
   }
 
   /** Within the origin alone: the headers may hold credentials. */

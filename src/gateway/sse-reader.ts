@@ -2,8 +2,8 @@
  * @module
  * Reads a stream of server-sent events to its end.
  */
-import type { IncomingMessage } from 'node:http';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
+import type { HttpResponse } from './http-response.ts';
 
 /** How a stream ended. */
 export interface EventStreamEnd {
@@ -32,7 +32,7 @@ export interface EventStreamReader {
  * joined once, when the event is complete, so that a long one costs no more than its length.
  */
 export const readEvents = (
-  response: IncomingMessage,
+  response: HttpResponse,
   reader: EventStreamReader,
 ): Promise<EventStreamEnd> =>
   new Promise((resolve) => {
@@ -52,16 +52,15 @@ export const readEvents = (
       },
     });
     const finish = (end: EventStreamEnd): void => {
+      if (over) return;
       over = true;
-      response.off('data', onData).off('end', onEnd).off('error', onError).off('close', onClose);
-      // What comes after the decision, an 'error' above all, must not end the process.
-      response.on('error', () => {});
       if (end.kind === 'too-long') response.destroy();
       resolve(end);
     };
-    const onData = (chunk: Buffer): void => parser.feed(decoder.decode(chunk, { stream: true }));
-    const onEnd = (): void => finish({ kind: 'ended' });
-    const onError = (error: unknown): void => finish({ kind: 'broken', error });
-    const onClose = (): void => finish({ kind: response.complete ? 'ended' : 'broken' });
-    response.on('data', onData).on('end', onEnd).on('error', onError).on('close', onClose);
+    response.consume({
+      onData: (chunk) => {
+        if (!over) parser.feed(decoder.decode(chunk, { stream: true }));
+      },
+      onEnd: (complete, error) => finish(complete ? { kind: 'ended' } : { kind: 'broken', error }),
+    });
   });

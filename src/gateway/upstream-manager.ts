@@ -34,6 +34,8 @@ export interface UpstreamManagerOptions {
   readonly createLink?: (config: UpstreamConfig) => Link;
   /** Has HTTP requests to upstreams go elsewhere. Default: none. */
   readonly divert?: Divert | undefined;
+  /** Says through which proxy an upstream is called. Default: none. */
+  readonly env?: NodeJS.ProcessEnv | undefined;
 }
 
 /** The manager, with what the gateway itself needs of it. */
@@ -52,7 +54,7 @@ interface Entry {
 }
 
 class Upstreams implements GatewayUpstreams {
-  readonly #options: Required<Omit<UpstreamManagerOptions, 'pipelineOptions' | 'divert'>> &
+  readonly #options: Required<Omit<UpstreamManagerOptions, 'pipelineOptions' | 'divert' | 'env'>> &
     Pick<UpstreamManagerOptions, 'pipelineOptions'>;
   readonly #entries = new Map<string, Entry>();
   readonly #stateListeners = new Set<(upstream: string, state: UpstreamState) => void>();
@@ -63,14 +65,14 @@ class Upstreams implements GatewayUpstreams {
   #closed: Promise<void> | undefined;
 
   constructor(configs: readonly UpstreamConfig[], options: UpstreamManagerOptions) {
-    const { clock = systemClock, divert } = options;
+    const { clock = systemClock, divert, env } = options;
     this.#options = {
       clock,
       random: options.random ?? systemRandom,
       log: options.log ?? (() => {}),
       createLink:
         options.createLink ??
-        ((config) => createLink(config, { clock, log: this.#options.log, divert })),
+        ((config) => createLink(config, { clock, log: this.#options.log, divert, env })),
       ...(options.pipelineOptions && { pipelineOptions: options.pipelineOptions }),
     };
     for (const config of configs) this.#entries.set(config.name, this.#create(config));

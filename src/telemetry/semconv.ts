@@ -39,13 +39,24 @@ export const GEN_AI_OPERATION_EXECUTE_TOOL = 'execute_tool';
 export const ATTR_CLIENT_ADDRESS = 'client.address';
 export const ATTR_CLIENT_PORT = 'client.port';
 export const ATTR_ERROR_TYPE = 'error.type';
+export const ATTR_HTTP_REQUEST_METHOD = 'http.request.method';
+export const ATTR_HTTP_RESPONSE_STATUS_CODE = 'http.response.status_code';
 export const ATTR_NETWORK_PROTOCOL_NAME = 'network.protocol.name';
 export const ATTR_NETWORK_TRANSPORT = 'network.transport';
 export const ATTR_SERVER_ADDRESS = 'server.address';
 export const ATTR_SERVER_PORT = 'server.port';
+export const ATTR_URL_FULL = 'url.full';
+export const ATTR_URL_SCHEME = 'url.scheme';
 export const ATTR_SERVICE_INSTANCE_ID = 'service.instance.id';
 export const ATTR_SERVICE_NAME = 'service.name';
 export const ATTR_SERVICE_VERSION = 'service.version';
+
+// HTTP conventions, stable (docs/http/http-metrics.md)
+export const METRIC_HTTP_CLIENT_REQUEST_DURATION = 'http.client.request.duration';
+/** Advised ExplicitBucketBoundaries of it, in seconds. */
+export const HTTP_DURATION_BUCKETS: readonly number[] = [
+  0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
+];
 
 /**
  * Stands in for a name that a peer made up (an unknown tool, prompt or method): one series

@@ -44,9 +44,14 @@ describe('HTTP faults', () => {
     async () => {
       const receiver = await OtlpReceiver.start();
       onTestFinished(() => receiver.stop());
-      const { call, http, ready, child, ended } = await open({ timeout: 1_500 }, 'http', {
-        OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
-      });
+      const { call, http, ready, child, ended } = await open(
+        // A body of 64 MiB may take longer than the timeout on a busy machine.
+        { timeout: 1_500, maxMessageBytes: 1024 * 1024 },
+        'http',
+        {
+          OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
+        },
+      );
       const seen = () =>
         http.record.received.filter(({ message }) => message.method === 'tools/call').length;
       const ids: string[] = [];
