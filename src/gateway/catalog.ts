@@ -170,7 +170,8 @@ export class Catalog {
       // Not waited for: whoever calls without having looked pays nothing for it.
       if (!known && !this.#looked.has(kind)) {
         this.#looked.add(kind);
-        only.lists[kind].get().catch(() => {});
+        const told = () => void this.#table(kind);
+        only.lists[kind].get().then(told, () => {});
       }
       return { source: only, name: shown, item: known && byName(known).get(shown) };
     }

@@ -15,7 +15,14 @@ import {
 } from '@opentelemetry/api';
 import { JsonRpcError } from '../mcp/jsonrpc.ts';
 import { META_FAILURE } from '../mcp/meta.ts';
-import { cut, type KnownNames, termsOf } from '../mcp/operation-terms.ts';
+import {
+  cut,
+  type KnownNames,
+  rename,
+  type Terms,
+  termsAtEnd,
+  termsOf,
+} from '../mcp/operation-terms.ts';
 import { sentCode } from '../mcp/tool-duration.ts';
 import { classify } from '../resilience/failure.ts';
 import { faultMarks, instruments, tracer } from '../telemetry/instruments.ts';
@@ -87,12 +94,13 @@ export class ClientOperation {
   /** Context in which the request is to be made: its span is the active one. */
   readonly context: Context;
   readonly #span: Span;
-  readonly #metric: Attributes;
+  readonly #known: KnownNames;
+  readonly #terms: Terms;
   readonly #marks: Attributes | undefined;
   readonly #started = performance.now();
 
   /**
-   * @param known names that the upstream itself has listed; any other one is `_other`
+   * @param known names that the upstream has listed or answered to; any other one is `_other`
    * @param marks of the injected fault because of which it is made. Default: those of the call
    */
   constructor(
@@ -105,7 +113,8 @@ export class ClientOperation {
   ) {
     this.#marks = marks;
     const terms = termsOf(asked, known, network, protocolVersion);
-    this.#metric = terms.attributes;
+    this.#known = known;
+    this.#terms = terms;
     const attributes: Attributes = { ...terms.attributes, ...marks, [ATTR.upstreamName]: name };
     if (terms.uri !== undefined) attributes[semconv.ATTR_MCP_RESOURCE_URI] = terms.uri;
     const options = { kind: SpanKind.CLIENT, attributes };
@@ -124,7 +133,7 @@ export class ClientOperation {
 
   /** The version that `initialize` agreed on. */
   negotiated(version: string): void {
-    this.#metric[semconv.ATTR_MCP_PROTOCOL_VERSION] = version;
+    this.#terms.attributes[semconv.ATTR_MCP_PROTOCOL_VERSION] = version;
     this.#span.setAttribute(semconv.ATTR_MCP_PROTOCOL_VERSION, version);
   }
 
@@ -156,6 +165,8 @@ export class ClientOperation {
 
   #end(by: AnsweredBy | undefined, errorType: string | undefined, details: Details): void {
     const seconds = (performance.now() - this.#started) / 1_000;
+    const terms = termsAtEnd(this.#terms, this.#known, by === 'upstream' && !errorType);
+    rename(this.#span, this.#terms, terms);
     const result: Attributes = {
       // A fault may have struck meanwhile.
       ...(faultMarks() ?? this.#marks),
@@ -164,7 +175,8 @@ export class ClientOperation {
     };
     const meters = instruments();
     if (meters.enabled) {
-      meters.clientOperationDuration.record(seconds, { ...this.#metric, ...result }, this.context);
+      const attributes = { ...terms.attributes, ...result };
+      meters.clientOperationDuration.record(seconds, attributes, this.context);
     }
     if (this.#span.isRecording()) {
       this.#span.setAttributes({ ...result, ...(by && { [ATTR.answeredBy]: by }) });

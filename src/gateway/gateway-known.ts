@@ -3,6 +3,7 @@
  * Names that upstreams have given to their tools and prompts: the ones that telemetry may record.
  */
 import type { KnownNames } from '../mcp/operation.ts';
+import { AnsweredNames } from './answered-names.ts';
 import type { NameTable } from './naming.ts';
 
 /** Names remembered at most, of each kind: a metric must not grow with what a peer invents. */
@@ -28,13 +29,15 @@ const WHY = {
 export const createNameRegister = (say: (line: string) => void): NameRegister => {
   const names = { tools: new Set<string>(), prompts: new Set<string>() };
   const told = new Set<string>();
+  const answered = new AnsweredNames(names);
   const add = (kind: 'tools' | 'prompts', name: string): void => {
     if (names[kind].size < MAX_NAMES) names[kind].add(name);
   };
   return {
-    known: names,
+    known: { ...names, answered: (kind, name) => answered.add(kind, name) },
     add,
     note: (kind, table) => {
+      if (table.entries.length > 0) answered.listed(kind);
       for (const { shown, upstream, name, reason } of table.entries) {
         add(kind, shown);
         if (reason === undefined || reason === 'asked') continue;

@@ -15,6 +15,7 @@ import type { GatewayChaos } from './gateway-chaos.ts';
 import { createGateway, type GatewayCore } from './gateway-core.ts';
 import { limitsOf } from './gateway-limits.ts';
 import { type Unreachable, warmUp } from './gateway-warmup.ts';
+import { proxyLines } from './http-proxy.ts';
 import type { GatewayUpstreams } from './upstream-manager.ts';
 
 /** What to serve, and where. */
@@ -154,11 +155,11 @@ const openHttp = async (
 
 /** Who may call over HTTP: found out before anything is started. */
 const authenticatorOf = (
-  { config, transport, env, clock = systemClock }: ServeGatewayOptions,
+  { config, transport, env, say, clock = systemClock }: ServeGatewayOptions,
   { path }: HttpSettings,
 ): Authenticator | undefined => {
   if (transport === 'stdio') return undefined;
-  const settings = { env, clock, ...(path !== undefined && { path }) };
+  const settings = { env, clock, log: say, ...(path !== undefined && { path }) };
   return authenticationOf(config.auth, 'gateway.auth', settings);
 };
 
@@ -182,6 +183,7 @@ export const serveGateway = async (options: ServeGatewayOptions): Promise<Served
     chaos,
     say,
     clock,
+    env,
   });
 
   const end = async (close: () => Promise<void>): Promise<void> => {
@@ -208,6 +210,7 @@ export const serveGateway = async (options: ServeGatewayOptions): Promise<Served
       ? openStdio(options, core)
       : openHttp(options, core, http, auth));
     for (const upstream of core.manager.configs) for (const line of limitsOf(upstream)) say(line);
+    for (const line of proxyLines(core.manager.configs, env)) say(line);
     for (const name of config.disabled) say(`${name} is disabled`);
     for (const notice of config.notices) say(`note: ${notice}`);
     say(`telemetry goes to ${telemetry.destination}`);

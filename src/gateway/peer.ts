@@ -40,13 +40,19 @@ export interface PeerHandlers<Origin> {
     | ((
         method: string,
         params: Json | undefined,
-        info: { readonly signal: AbortSignal; readonly origin: Origin | undefined },
+        info: {
+          readonly id: RequestId;
+          readonly signal: AbortSignal;
+          readonly origin: Origin | undefined;
+        },
       ) => Promise<Json>)
     | undefined;
   /** Notifications other than progress and cancelled. */
   onnotification?:
     | ((method: string, params: Json | undefined, origin: Origin | undefined) => void)
     | undefined;
+  /** Runs what sends a notification, in the context that it is to go out with. */
+  onnotify?: ((method: string, send: () => void) => void) | undefined;
   /** The link is at its end. Called once, after everything that was asked has been rejected. */
   onend?: ((end: LinkEnd) => void) | undefined;
 }
@@ -66,6 +72,7 @@ interface Pending<Origin> {
 export class Peer<Origin> implements PeerHandlers<Origin> {
   onrequest: PeerHandlers<Origin>['onrequest'];
   onnotification: PeerHandlers<Origin>['onnotification'];
+  onnotify: PeerHandlers<Origin>['onnotify'];
   onend: PeerHandlers<Origin>['onend'];
   readonly #link: Link;
   readonly #failureOf: (end: LinkEnd) => Error;
@@ -148,8 +155,11 @@ export class Peer<Origin> implements PeerHandlers<Origin> {
   /** Sends a notification; one that cannot be sent is dropped. */
   notify(method: string, params?: Json): void {
     if (this.#end) return;
-    const sent = withMeta(params, undefined);
-    this.#send({ jsonrpc: '2.0', method, ...(sent && { params: sent }) });
+    const send = () => {
+      const sent = withMeta(params, undefined);
+      this.#send({ jsonrpc: '2.0', method, ...(sent && { params: sent }) });
+    };
+    this.onnotify ? this.onnotify(method, send) : send();
   }
 
   #send(message: Json): void {
@@ -165,7 +175,7 @@ export class Peer<Origin> implements PeerHandlers<Origin> {
     // 2025-11-25, basic/utilities/cancellation: initialize must not be cancelled.
     if (method === 'initialize') return;
     const params = { requestId: id, reason: reasonOf(reason) };
-    this.#send({ jsonrpc: '2.0', method: 'notifications/cancelled', params });
+    context.with(pending.context, () => this.notify('notifications/cancelled', params));
   }
 
   /** Takes a request that has come to its end out of those that wait. */
@@ -238,7 +248,7 @@ export class Peer<Origin> implements PeerHandlers<Origin> {
     }
     const ask = async (signal: AbortSignal): Promise<Json> => {
       if (!this.onrequest) throw new JsonRpcError(CODE.methodNotFound, `Unknown method: ${method}`);
-      const info = { signal, origin: related?.origin };
+      const info = { id, signal, origin: related?.origin };
       return this.onrequest(method, request.params as Json | undefined, info);
     };
     const answer = (signal: AbortSignal) =>

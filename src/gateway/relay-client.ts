@@ -8,10 +8,15 @@ import { type Clock, sleep } from '../resilience/clock.ts';
 import { isJson } from './catalog-kinds.ts';
 import type { Json } from './types.ts';
 
-/** Sends a message to the client, on the stream of a running request where one is named. */
+/**
+ * Sends a message to the client, on the stream of a running request where one is named.
+ *
+ * @param again it will be tried once more if this fails
+ */
 export type SendToClient = (
   message: JSONRPCMessage,
   related: RequestId | undefined,
+  again?: boolean,
 ) => Promise<void>;
 
 /** How the client is asked. */
@@ -163,13 +168,14 @@ export class ClientRequests {
     otherwise: AskOptions['otherwise'],
   ): Promise<void> {
     for (let tries = 1; this.#pending.has(id); tries += 1) {
+      // What belongs to a request goes to its stream, which is there or never will be.
+      const again = related === undefined && tries < STREAM_TRIES;
       try {
         // The stream of another request comes second: it has to be there by chance.
-        await this.#send(message, related ?? (tries > 1 ? otherwise() : undefined));
+        await this.#send(message, related ?? (tries > 1 ? otherwise() : undefined), again);
         return;
       } catch (error) {
-        // What belongs to a request goes to its stream, which is there or never will be.
-        if (related !== undefined || tries >= STREAM_TRIES) throw error;
+        if (!again) throw error;
         if (otherwise() === undefined || tries > 1) await sleep(this.#clock, STREAM_WAIT);
       }
     }

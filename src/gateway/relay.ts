@@ -12,9 +12,9 @@ import {
   type JSONRPCMessage,
   type JSONRPCRequest,
   JsonRpcError,
-  type RequestId,
 } from '../mcp/jsonrpc.ts';
 import { principalOf } from '../mcp/principal.ts';
+import type { AskOptions } from '../mcp/question.ts';
 import type { Connectable, Transport } from '../mcp/server.ts';
 import { classify } from '../resilience/failure.ts';
 import { ATTR } from '../telemetry/signals.ts';
@@ -23,7 +23,7 @@ import { isJson, LISTS } from './catalog-kinds.ts';
 import { HEALTH_CHECK } from './health-tool.ts';
 import { OwnCaller } from './own-context.ts';
 import { withOwn } from './own-offer.ts';
-import { ClientRequests } from './relay-client.ts';
+import { ClientRequests, type SendToClient } from './relay-client.ts';
 import type { RelayContext } from './relay-context.ts';
 import { errorOf, failureError } from './relay-failure.ts';
 import { clientFacts, introduceTogether, unknownClient } from './relay-initialize.ts';
@@ -68,7 +68,7 @@ export class RelaySession implements Connectable {
       for (const { changed } of [LISTS.tools, LISTS.prompts]) this.#notifier.changed(changed);
     });
     this.#facts = unknownClient(context.gateway);
-    this.#client = new ClientRequests((message, id) => this.#send(message, id), context.clock);
+    this.#client = new ClientRequests((...how) => this.#send(...how), context.clock);
     this.#caller = new OwnCaller(this.#client, context.clock);
     this.#notifier = new RelayNotifier(context.clock, (method, params, related) => {
       const message = { jsonrpc: '2.0', method, ...(params && { params }) } as JSONRPCMessage;
@@ -133,9 +133,12 @@ export class RelaySession implements Connectable {
     if (this.#sources) this.#context.onClosing(this.#sources.close());
   }
 
-  #send(message: JSONRPCMessage, related: RequestId | undefined): Promise<void> {
+  #send(...[message, related, again]: Parameters<SendToClient>): Promise<void> {
     if (this.#closed || !this.#transport) return Promise.reject(new Error(GONE));
-    const options = related === undefined ? undefined : { relatedRequestId: related };
+    const options: AskOptions | undefined =
+      related === undefined && !again
+        ? undefined
+        : { ...(related !== undefined && { relatedRequestId: related }), ...(again && { again }) };
     return this.#transport.send(message, options);
   }
 

@@ -21,6 +21,7 @@ import {
   refusesSession,
   upstreamError,
 } from './upstream-failure.ts';
+import { sendNotice } from './upstream-words.ts';
 
 /** What connections to one upstream are made with. */
 export interface ConnectionSettings {
@@ -105,6 +106,7 @@ export const connect = async <Origin>(
   const peer = new Peer<Origin>(link, (end) => endedError(config, end));
   peer.onrequest = handlers.onrequest;
   peer.onnotification = handlers.onnotification;
+  peer.onnotify = (method, send) => sendNotice(identity, method, send);
   const limit = timeLimit(settings, signal);
   const asked = { method: 'initialize', params: { ...client } };
   const operation = new ClientOperation(asked, identity, {}, undefined, parent, marks?.());

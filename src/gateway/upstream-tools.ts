@@ -5,11 +5,13 @@
  */
 
 import { JsonRpcError } from '../mcp/jsonrpc.ts';
+import type { KnownNames, NameKind } from '../mcp/operation-terms.ts';
 import type { BreakerPermit } from '../resilience/breaker-model.ts';
 import { CircuitBreaker } from '../resilience/circuit-breaker.ts';
 import type { Clock } from '../resilience/clock.ts';
 import { createFailure, ResilienceError } from '../resilience/failure.ts';
 import { LruMap } from '../resilience/lru-map.ts';
+import { AnsweredNames } from './answered-names.ts';
 import type { Json, UpstreamConfig, UpstreamRequest } from './types.ts';
 
 /** Names remembered of one list: each that is called is a series. */
@@ -51,10 +53,11 @@ export const isRepeatable = (config: UpstreamConfig, request: UpstreamRequest): 
   );
 };
 
-/** The names that an upstream has listed itself, for telemetry. */
-export class ListedNames {
+/** The names that an upstream has listed itself, or has answered to before, for telemetry. */
+export class ListedNames implements KnownNames {
   readonly tools = new Set<string>();
   readonly prompts = new Set<string>();
+  readonly #answered = new AnsweredNames(this);
 
   /** Takes the result of any request; looks at lists alone. */
   learn(method: string, result: Json): void {
@@ -62,10 +65,15 @@ export class ListedNames {
       method === 'tools/list' ? 'tools' : method === 'prompts/list' ? 'prompts' : undefined;
     const listed = key && result[key];
     if (!key || !Array.isArray(listed)) return;
+    this.#answered.listed(key);
     for (const entry of listed) {
       const name: unknown = (entry as Json | null)?.name;
       if (typeof name === 'string' && this[key].size < MAX_NAMES) this[key].add(name);
     }
+  }
+
+  answered(kind: NameKind, name: string): void {
+    this.#answered.add(kind, name);
   }
 }
 

@@ -12,6 +12,7 @@ import type { Channel } from './upstream-channel.ts';
 import { closedError } from './upstream-failure.ts';
 import type { UpstreamHost } from './upstream-host.ts';
 import { makeRequest } from './upstream-request.ts';
+import { answerQuestion, hearNotice } from './upstream-words.ts';
 
 /** On whose behalf a request is made. */
 export interface Origin extends Renewable {
@@ -32,21 +33,31 @@ export class SessionGroup {
   constructor(host: UpstreamHost<Origin>, client: ClientFacts) {
     this.host = host;
     this.channel = host.open(client, {
-      onrequest: async (method, params, { signal, origin }) => {
-        const session = origin?.session ?? this.#only();
-        if (!session?.onrequest) {
-          throw new JsonRpcError(CODE.methodNotFound, `nobody here takes ${method}`);
-        }
-        const release = this.#hold(origin ? [origin] : session.running);
-        const info = { signal, related: origin?.request };
-        return session.onrequest(method, params, info).finally(release);
+      onrequest: (method, params, { id, signal, origin }) => {
+        const { connection } = this.channel;
+        const site = {
+          identity: host.identity,
+          protocolVersion: connection?.protocolVersion,
+          sessionId: connection?.facts.sessionId,
+        };
+        return answerQuestion({ id, method, params, signal }, site, async () => {
+          const session = origin?.session ?? this.#only();
+          if (!session?.onrequest) {
+            throw new JsonRpcError(CODE.methodNotFound, `nobody here takes ${method}`);
+          }
+          const release = this.#hold(origin ? [origin] : session.running);
+          const info = { signal, related: origin?.request };
+          return session.onrequest(method, params, info).finally(release);
+        });
       },
       onnotification: (method, params, origin) => {
-        const forAll = origin === undefined || FOR_ALL.test(method);
-        for (const session of forAll ? this.#sessions : [origin.session]) {
-          const related = origin?.session === session ? origin.request : undefined;
-          session.onnotification?.(method, params, related);
-        }
+        hearNotice({ identity: host.identity, method, params }, () => {
+          const forAll = origin === undefined || FOR_ALL.test(method);
+          for (const session of forAll ? this.#sessions : [origin.session]) {
+            const related = origin?.session === session ? origin.request : undefined;
+            session.onnotification?.(method, params, related);
+          }
+        });
       },
       onreconnected: () => {
         for (const session of this.#sessions) session.onreconnected?.();

@@ -9,16 +9,21 @@ import type {
 } from '@modelcontextprotocol/sdk/shared/transport.js';
 import {
   type JSONRPCMessage,
+  type JSONRPCNotification,
   type JSONRPCRequest,
   type MessageExtraInfo,
   type RequestId,
   SUPPORTED_PROTOCOL_VERSIONS,
 } from '@modelcontextprotocol/sdk/types.js';
-import { type Context, context, propagation, type TextMapGetter, trace } from '@opentelemetry/api';
+import { type Attributes, context, SpanKind, trace } from '@opentelemetry/api';
 import { faultHook, instruments } from '../telemetry/instruments.ts';
 import * as semconv from '../telemetry/semconv.ts';
-import { cancelledId, isRequest, isResponse } from './jsonrpc.ts';
-import { type KnownNames, Operation } from './operation.ts';
+import { innerId } from './inner-id.ts';
+import { cancelledId, isCancelledByUs, isRequest, isResponse } from './jsonrpc.ts';
+import { isNotable, withNotice } from './notice.ts';
+import { type KnownNames, NETWORK, Operation } from './operation.ts';
+import { type AskOptions, Questions } from './question.ts';
+import { originsOf, traced } from './trace-meta.ts';
 
 /** What our HTTP door tells about a message beyond what the SDK asks for. */
 export interface ServedExtra extends MessageExtraInfo {
@@ -41,55 +46,6 @@ export interface InstrumentOptions {
   readonly baggage?: boolean;
 }
 
-// The carrier is the peer's: only strings are taken from it.
-const getter: TextMapGetter<Readonly<Record<string, unknown>>> = {
-  keys: (carrier) => Object.keys(carrier),
-  get: (carrier, key) => {
-    const value = carrier[key];
-    return typeof value === 'string' ? value : undefined;
-  },
-};
-
-const extract = (base: Context, carrier: unknown): Context => {
-  if (typeof carrier !== 'object' || carrier === null) return base;
-  try {
-    return propagation.extract(base, carrier as Record<string, unknown>, getter);
-  } catch {
-    return base;
-  }
-};
-
-/**
- * Parent and links of a request's span: the context in `params._meta` is the parent, and the
- * ambient span (the HTTP server's) is linked (mcp.md, "Context propagation"; SEP-414). Without
- * one in `_meta` the ambient span is the parent, and without that the HTTP headers are asked,
- * so that a trace goes on where no HTTP instrumentation is loaded.
- */
-const parentOf = (request: JSONRPCRequest, extra: MessageExtraInfo | undefined, keep: boolean) => {
-  const ambient = context.active();
-  const ambientSpan = trace.getSpanContext(ambient);
-  const bare = trace.deleteSpan(ambient);
-  const fromMeta = extract(bare, request.params?._meta);
-  let parent = fromMeta;
-  let links: { context: NonNullable<typeof ambientSpan> }[] = [];
-  if (trace.getSpanContext(fromMeta)) {
-    links = ambientSpan ? [{ context: ambientSpan }] : [];
-  } else {
-    parent = ambientSpan ? ambient : extract(bare, extra?.requestInfo?.headers);
-  }
-  return { parent: keep ? parent : propagation.deleteBaggage(parent), links };
-};
-
-/**
- * The SDK (1.32.2) ignores the cancellation of a request whose id is 0 or "" (it asks whether
- * the id is truthy). Inside, such ids get another form; ids that look like it get it as well,
- * so that no two ids ever become one.
- */
-const innerId = (id: RequestId): RequestId =>
-  id === 0 || (typeof id === 'string' && (id === '' || id.startsWith('#')))
-    ? `#${typeof id}:${id}`
-    : id;
-
 interface Served {
   readonly wireId: RequestId;
   readonly operation: Operation;
@@ -104,6 +60,7 @@ class InstrumentedTransport implements Transport {
   readonly #inner: Transport;
   readonly #options: InstrumentOptions;
   readonly #served = new Map<RequestId, Served>();
+  readonly #questions = new Questions();
   #protocolVersion: string | undefined;
   #sessionStarted: number | undefined;
   #closed = false;
@@ -137,14 +94,14 @@ class InstrumentedTransport implements Transport {
     return this.#inner.close();
   }
 
-  send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
+  send(message: JSONRPCMessage, options?: AskOptions): Promise<void> {
     const related = options?.relatedRequestId;
     const wireRelated = related === undefined ? undefined : this.#served.get(related)?.wireId;
     const wireOptions =
       wireRelated === undefined ? options : { ...options, relatedRequestId: wireRelated };
-    if (!isResponse(message) || message.id === undefined) {
-      return this.#inner.send(message, wireOptions);
-    }
+    if (isRequest(message)) return this.#ask(message, wireOptions, related);
+    if (!isResponse(message)) return this.#tell(message, wireOptions);
+    if (message.id === undefined) return this.#inner.send(message, wireOptions);
     const served = this.#served.get(message.id);
     if (!served) return this.#inner.send(message, wireOptions);
     this.#served.delete(message.id);
@@ -157,6 +114,40 @@ class InstrumentedTransport implements Transport {
     return sent;
   }
 
+  async #ask(
+    request: JSONRPCRequest,
+    options: AskOptions | undefined,
+    related: RequestId | undefined,
+  ): Promise<void> {
+    const sent = this.#questions.ask(request, () => ({
+      network: NETWORK[this.#options.network],
+      sessionId: this.sessionId,
+      protocolVersion: this.#protocolVersion,
+      during: related === undefined ? undefined : this.#served.get(related)?.operation.context,
+    }));
+    try {
+      await this.#inner.send(sent, options);
+    } catch (error) {
+      if (!options?.again) this.#questions.failed(request.id, error);
+      throw error;
+    }
+  }
+
+  /** Sends a notification. */
+  #tell(message: JSONRPCNotification, options: TransportSendOptions | undefined): Promise<void> {
+    const { method, params } = message;
+    if (!isNotable(method)) return this.#inner.send(message, options);
+    const cancelled = cancelledId(message);
+    const asked =
+      cancelled === undefined ? undefined : this.#questions.cancelled(cancelled, params?.reason);
+    const active = context.active();
+    const parent = trace.getSpan(active) ? active : (asked ?? active);
+    const origins = () => ({ parent, links: [] });
+    return withNotice(method, { ...this.#notice(SpanKind.CLIENT), origins }, () =>
+      this.#inner.send(traced(message, context.active()), options),
+    );
+  }
+
   #initialized(version: string, operation: Operation): void {
     this.#protocolVersion = version;
     this.#sessionStarted ??= performance.now();
@@ -164,18 +155,50 @@ class InstrumentedTransport implements Transport {
   }
 
   #receive(message: JSONRPCMessage, extra: ServedExtra | undefined): void {
-    const cancelled = cancelledId(message);
-    if (cancelled !== undefined) {
-      const id = innerId(cancelled);
-      this.#served.get(id)?.operation.cancelled();
-      this.#served.delete(id);
-      const params = { ...(message as { params?: object }).params, requestId: id };
-      this.onmessage?.({ ...message, params } as JSONRPCMessage, extra);
-    } else if (isRequest(message)) {
+    if (isRequest(message)) {
       this.#serve(message, extra);
-    } else {
+    } else if (isResponse(message)) {
+      this.#questions.answered(message);
       this.onmessage?.(message, extra);
+    } else {
+      this.#hear(message, extra);
     }
+  }
+
+  /** Takes a notification. */
+  #hear(message: JSONRPCNotification, extra: ServedExtra | undefined): void {
+    const cancelled = cancelledId(message);
+    const id = cancelled === undefined ? undefined : innerId(cancelled);
+    const operation = id === undefined ? undefined : this.#served.get(id)?.operation;
+    const take = (): void => {
+      if (id === undefined) {
+        this.onmessage?.(message, extra);
+        return;
+      }
+      operation?.cancelled();
+      this.#served.delete(id);
+      const params = { ...message.params, requestId: id };
+      this.onmessage?.({ ...message, params }, extra);
+    };
+    if (!isNotable(message.method) || isCancelledByUs(message)) {
+      take();
+      return;
+    }
+    // What is said of a call belongs to its trace.
+    const origins = () =>
+      context.with(operation?.context ?? context.active(), () =>
+        originsOf(message.params, extra?.requestInfo?.headers, this.#options.baggage),
+      );
+    withNotice(message.method, { ...this.#notice(SpanKind.SERVER), origins }, take);
+  }
+
+  #notice<K extends SpanKind>(kind: K): { readonly kind: K; readonly attributes: Attributes } {
+    const attributes: Attributes = { ...NETWORK[this.#options.network] };
+    if (this.sessionId) attributes[semconv.ATTR_MCP_SESSION_ID] = this.sessionId;
+    if (this.#protocolVersion) {
+      attributes[semconv.ATTR_MCP_PROTOCOL_VERSION] = this.#protocolVersion;
+    }
+    return { kind, attributes };
   }
 
   #serve(request: JSONRPCRequest, extra: ServedExtra | undefined): void {
@@ -188,7 +211,7 @@ class InstrumentedTransport implements Transport {
       sessionId: this.sessionId,
       protocolVersion: this.#protocolVersion ?? asked,
       client: extra?.client,
-      ...parentOf(request, extra, baggage),
+      ...originsOf(request.params, extra?.requestInfo?.headers, baggage),
     });
     const id = innerId(request.id);
     const isInitialize = request.method === 'initialize';
@@ -204,6 +227,7 @@ class InstrumentedTransport implements Transport {
     this.#closed = true;
     for (const { operation } of this.#served.values()) operation.cancelled();
     this.#served.clear();
+    this.#questions.close();
     const { sessions = true, network } = this.#options;
     if (sessions && this.#sessionStarted !== undefined) {
       const seconds = (performance.now() - this.#sessionStarted) / 1_000;

@@ -146,12 +146,18 @@ export const cancelledId = (message: JSONRPCMessage): RequestId | undefined => {
   return isId(id) ? id : undefined;
 };
 
+const ours = new WeakSet<JSONRPCMessage>();
+
 /**
  * The notification that a transport delivers to its own side when the client of a request has
  * gone: the request's handler sees its signal abort, exactly as if the client had cancelled.
  */
-export const cancellation = (requestId: RequestId, reason: string): JSONRPCMessage => ({
-  jsonrpc: '2.0',
-  method: 'notifications/cancelled',
-  params: { requestId, reason },
-});
+export const cancellation = (requestId: RequestId, reason: string): JSONRPCMessage => {
+  const params = { requestId, reason };
+  const message: JSONRPCMessage = { jsonrpc: '2.0', method: 'notifications/cancelled', params };
+  ours.add(message);
+  return message;
+};
+
+/** True for what `cancellation` made: the client itself has sent nothing. */
+export const isCancelledByUs = (message: JSONRPCMessage): boolean => ours.has(message);

@@ -3,17 +3,26 @@
  * How telemetry names a request, whether we serve it or make it (OpenTelemetry MCP conventions,
  * semantic-conventions-genai, docs/gen-ai/mcp.md): only with names that are known to exist.
  */
-import type { Attributes } from '@opentelemetry/api';
+import type { Attributes, Span } from '@opentelemetry/api';
 import * as semconv from '../telemetry/semconv.ts';
 
-// mcp.md, "mcp.method.name"; the methods that a client asks a server for.
-const METHODS: ReadonlySet<string> = new Set(
-  (
-    'completion/complete initialize logging/setLevel ping prompts/get prompts/list ' +
-    'resources/list resources/read resources/subscribe resources/templates/list ' +
-    'resources/unsubscribe tools/call tools/list tasks/get tasks/list tasks/result tasks/cancel'
-  ).split(' '),
+/** Notifications that have a span of their own (`notice.ts`). */
+export const NOTABLE: ReadonlySet<string> = new Set(
+  'cancelled elicitation/complete prompts/list_changed resources/list_changed roots/list_changed tools/list_changed'
+    .split(' ')
+    .map((name) => `notifications/${name}`),
 );
+
+// mcp.md, "mcp.method.name": what clients ask servers for, and servers clients.
+const METHODS: ReadonlySet<string> = new Set([
+  ...(
+    'completion/complete elicitation/create initialize logging/setLevel ping prompts/get ' +
+    'prompts/list resources/list resources/read resources/subscribe resources/templates/list ' +
+    'resources/unsubscribe roots/list sampling/createMessage tools/call tools/list tasks/get ' +
+    'tasks/list tasks/result tasks/cancel'
+  ).split(' '),
+  ...NOTABLE,
+]);
 
 /** Longest foreign text that a span holds: the protocol sets no limit. */
 const MAX_TEXT = 1_000;
@@ -22,10 +31,15 @@ const MAX_TEXT = 1_000;
 export const cut = (text: string): string =>
   text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text;
 
+/** Kinds of things that are called by name. */
+export type NameKind = 'tools' | 'prompts';
+
 /** Names that exist; any other one is recorded as `_other`. */
 export interface KnownNames {
   readonly tools?: { has(name: string): boolean };
   readonly prompts?: { has(name: string): boolean };
+  /** Told of a name that is not known and that was answered without an error. */
+  answered?(kind: NameKind, name: string): void;
 }
 
 /** A request, as far as telemetry looks at it. */
@@ -44,6 +58,8 @@ export interface Terms {
   readonly attributes: Attributes;
   /** URI of a resource, for spans alone. */
   readonly uri: string | undefined;
+  /** The name that is `_other` because it is not known (yet). */
+  readonly unknown?: { readonly kind: NameKind; readonly name: string } | undefined;
 }
 
 /**
@@ -60,12 +76,16 @@ export const termsOf = (
   protocolVersion: string | undefined,
 ): Terms => {
   const bounded = METHODS.has(method) ? method : semconv.VALUE_OTHER;
-  const named = (names: KnownNames['tools']): string => {
+  let unknown: Terms['unknown'];
+  const named = (kind: NameKind): string => {
     const name = params?.name;
-    return typeof name === 'string' && names?.has(name) ? name : semconv.VALUE_OTHER;
+    if (typeof name !== 'string') return semconv.VALUE_OTHER;
+    if (known[kind]?.has(name)) return name;
+    unknown = { kind, name };
+    return semconv.VALUE_OTHER;
   };
-  const tool = method === 'tools/call' ? named(known.tools) : undefined;
-  const prompt = method === 'prompts/get' ? named(known.prompts) : undefined;
+  const tool = method === 'tools/call' ? named('tools') : undefined;
+  const prompt = method === 'prompts/get' ? named('prompts') : undefined;
   const attributes: Attributes = { [semconv.ATTR_MCP_METHOD_NAME]: bounded, ...network };
   if (protocolVersion) attributes[semconv.ATTR_MCP_PROTOCOL_VERSION] = protocolVersion;
   if (prompt !== undefined) attributes[semconv.ATTR_GEN_AI_PROMPT_NAME] = prompt;
@@ -80,5 +100,40 @@ export const termsOf = (
     tool,
     attributes,
     uri: typeof uri === 'string' ? cut(uri) : undefined,
+    unknown,
   };
+};
+
+const NAME_ATTRIBUTES = {
+  tools: semconv.ATTR_GEN_AI_TOOL_NAME,
+  prompts: semconv.ATTR_GEN_AI_PROMPT_NAME,
+} as const;
+
+/**
+ * The terms for a request that has ended: clients may call without having asked for a list, so
+ * that a name which was unknown at the start may be known by now.
+ *
+ * @param known as at the start
+ * @param isGood it was answered, and not with an error
+ */
+export const termsAtEnd = (terms: Terms, known: KnownNames, isGood: boolean): Terms => {
+  const { unknown, attributes } = terms;
+  if (!unknown) return terms;
+  const { kind, name } = unknown;
+  if (isGood && !known[kind]?.has(name)) known.answered?.(kind, name);
+  if (!known[kind]?.has(name)) return terms;
+  return {
+    ...terms,
+    spanName: `${attributes[semconv.ATTR_MCP_METHOD_NAME]} ${name}`,
+    tool: kind === 'tools' ? name : undefined,
+    attributes: { ...attributes, [NAME_ATTRIBUTES[kind]]: name },
+    unknown: undefined,
+  };
+};
+
+/** Has a span say what it was about, where that is known only now. */
+export const rename = (span: Span, before: Terms, after: Terms): void => {
+  if (after === before) return;
+  span.updateName(after.spanName);
+  span.setAttributes(after.attributes);
 };

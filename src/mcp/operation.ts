@@ -22,13 +22,20 @@ import * as semconv from '../telemetry/semconv.ts';
 import { ATTR } from '../telemetry/signals.ts';
 import { CODE } from './jsonrpc.ts';
 import { isToolOutcome, META_FAILURE, META_OUTCOME, type ToolOutcome } from './meta.ts';
-import { cut, type KnownNames, termsOf } from './operation-terms.ts';
+import {
+  cut,
+  type KnownNames,
+  rename,
+  type Terms,
+  termsAtEnd,
+  termsOf,
+} from './operation-terms.ts';
 import { markServed, recordToolDuration, sentCode } from './tool-duration.ts';
 
 export type { KnownNames } from './operation-terms.ts';
 
 /** Attributes of the connection, by its kind. */
-const NETWORK: Readonly<Record<'pipe' | 'tcp', Attributes>> = {
+export const NETWORK: Readonly<Record<'pipe' | 'tcp', Attributes>> = {
   pipe: { [semconv.ATTR_NETWORK_TRANSPORT]: 'pipe' },
   tcp: {
     [semconv.ATTR_NETWORK_TRANSPORT]: 'tcp',
@@ -106,16 +113,16 @@ export class Operation {
   /** Context in which the request is to be handled: its span is the active one. */
   readonly context: Context;
   readonly #span: Span;
-  readonly #metric: Attributes;
-  readonly #tool: string | undefined;
+  readonly #known: KnownNames;
+  #terms: Terms;
   readonly #started = performance.now();
   #ended = false;
 
   constructor(request: JSONRPCRequest, facts: OperationFacts) {
     const { known, network, sessionId, protocolVersion, client, links, parent } = facts;
     const terms = termsOf(request, known, NETWORK[network], protocolVersion);
-    this.#tool = terms.tool;
-    this.#metric = terms.attributes;
+    this.#known = known;
+    this.#terms = terms;
     const attributes: Attributes = {
       ...terms.attributes,
       [semconv.ATTR_JSONRPC_REQUEST_ID]: cut(String(request.id)),
@@ -131,7 +138,7 @@ export class Operation {
 
   /** The version that `initialize` agreed on is known only with its answer. */
   negotiated(version: string): void {
-    this.#metric[semconv.ATTR_MCP_PROTOCOL_VERSION] = version;
+    this.#terms.attributes[semconv.ATTR_MCP_PROTOCOL_VERSION] = version;
     this.#span.setAttribute(semconv.ATTR_MCP_PROTOCOL_VERSION, version);
   }
 
@@ -150,6 +157,9 @@ export class Operation {
     this.#ended = true;
     const seconds = (performance.now() - this.#started) / 1_000;
     const { outcome, errorType, status } = ending;
+    const terms = termsAtEnd(this.#terms, this.#known, outcome === 'success');
+    rename(this.#span, this.#terms, terms);
+    this.#terms = terms;
     // A client that cancels does so from outside of the call.
     const marks = faultMarks(this);
     const result: Attributes = {
@@ -159,10 +169,11 @@ export class Operation {
     };
     const meters = instruments();
     if (meters.enabled) {
-      meters.serverOperationDuration.record(seconds, { ...this.#metric, ...result }, this.context);
-      if (this.#tool) {
+      const attributes = { ...terms.attributes, ...result };
+      meters.serverOperationDuration.record(seconds, attributes, this.context);
+      if (terms.tool) {
         const failure = ending.failureCode ?? status ?? semconv.ERROR_TYPE_TOOL_ERROR;
-        recordToolDuration(this.#tool, seconds, outcome, failure, this.context, marks);
+        recordToolDuration(terms.tool, seconds, outcome, failure, this.context, marks);
       }
     }
     if (this.#span.isRecording()) this.#tell(ending, result);
@@ -173,7 +184,7 @@ export class Operation {
   #tell({ outcome, errorType, failureCode, message }: Ending, result: Attributes): void {
     this.#span.setAttributes({
       ...result,
-      ...(this.#tool && { [ATTR.toolOutcome]: outcome }),
+      ...(this.#terms.tool && { [ATTR.toolOutcome]: outcome }),
       ...(failureCode && { [ATTR.failureCode]: failureCode }),
     });
     if (!errorType) return;

@@ -111,24 +111,28 @@ describe('a request to an upstream', () => {
 
   verifies('client-operation.bounded', async () => {
     const { session } = await open();
-    // Not even a name that exists, before the upstream itself has said so.
+    // Before there is a list: a name that was answered to exists, one that was refused may not.
     await call(session, 'ok');
+    await call(session, 'err');
     for (let n = 0; n < 5; n += 1) {
       await failed(call(session, `made-up-${n}`));
       await failed(session.request({ method: 'prompts/get', params: { name: n } })).catch(() => {});
       await failed(session.request({ method: `made/up-${n}` }));
     }
     await session.request({ method: 'tools/list' });
-    await call(session, 'ok');
+    await call(session, 'err');
     const names = new Set(telemetry.spans().map(({ name }) => name));
     expect([...names].sort()).toEqual([
       '_other',
       'initialize',
       'prompts/get _other',
       'tools/call _other',
+      'tools/call err',
       'tools/call ok',
       'tools/list',
     ]);
+    const first = telemetry.spans().find(({ name }) => name === 'tools/call ok');
+    expect(first?.attributes['gen_ai.tool.name']).toBe('ok');
     const points = await telemetry.points('mcp.client.operation.duration');
     expect(JSON.stringify(points)).not.toContain('made');
   });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { cut, termsOf } from '../../src/mcp/operation-terms.ts';
+import { cut, termsAtEnd, termsOf } from '../../src/mcp/operation-terms.ts';
 
 const known = { tools: new Set(['echo']), prompts: new Set(['greet']) };
 const pipe = { 'network.transport': 'pipe' };
@@ -59,6 +59,56 @@ describe('termsOf', () => {
       'network.transport': 'pipe',
     });
     expect(pipe).toEqual({ 'network.transport': 'pipe' });
+  });
+});
+
+describe('termsAtEnd', () => {
+  const call = { method: 'tools/call', params: { name: 'late' } };
+
+  test('knows a name that has become known meanwhile, good answer or not', () => {
+    const alive = { tools: new Set<string>() };
+    const terms = termsOf(call, alive, pipe, undefined);
+    expect(termsAtEnd(terms, alive, false)).toBe(terms);
+    alive.tools.add('late');
+    expect(termsAtEnd(terms, alive, false)).toEqual({
+      spanName: 'tools/call late',
+      tool: 'late',
+      attributes: {
+        'mcp.method.name': 'tools/call',
+        'network.transport': 'pipe',
+        'gen_ai.tool.name': 'late',
+        'gen_ai.operation.name': 'execute_tool',
+      },
+      uri: undefined,
+    });
+  });
+
+  test('tells of a name that was answered to, and takes it only if it is known then', () => {
+    const told: string[] = [];
+    const deaf = { tools: new Set<string>(), answered: (kind: string) => void told.push(kind) };
+    const terms = termsOf(call, deaf, {}, undefined);
+    expect(termsAtEnd(terms, deaf, false)).toBe(terms);
+    expect(told).toEqual([]);
+    expect(termsAtEnd(terms, deaf, true)).toBe(terms);
+    expect(told).toEqual(['tools']);
+    const prompt = { method: 'prompts/get', params: { name: 'p' } };
+    const prompts = new Set<string>();
+    const answered = (_: string, name: string) => void prompts.add(name);
+    const asked = termsOf(prompt, { prompts, answered }, {}, undefined);
+    const { spanName, tool, attributes } = termsAtEnd(asked, { prompts, answered }, true);
+    expect([spanName, tool, attributes]).toEqual([
+      'prompts/get p',
+      undefined,
+      { 'mcp.method.name': 'prompts/get', 'gen_ai.prompt.name': 'p' },
+    ]);
+  });
+
+  test('leaves alone what has a name, and what is none', () => {
+    const known = { tools: new Set(['late']), answered: () => expect.fail('not asked') };
+    for (const asked of [call, { method: 'tools/call', params: { name: 7 } }, { method: 'ping' }]) {
+      const terms = termsOf(asked, known, pipe, undefined);
+      expect(termsAtEnd(terms, known, true)).toBe(terms);
+    }
   });
 });
 

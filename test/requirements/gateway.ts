@@ -127,6 +127,25 @@ export const requirements = {
       'answers come as JSON or as an event stream, with the session and the version named from initialize on',
     source: '2025-11-25 basic/transports, Streamable HTTP',
   },
+  'link.http.parse': {
+    promise:
+      'a response of HTTP/1.1 is read as it was meant, in whatever pieces it comes: with a length, in chunks with extensions and trailers, empty, after interim ones',
+    source: 'RFC 9112 6, 7',
+  },
+  'link.http.strict': {
+    promise: 'of damaged responses none is taken that llhttp refuses or reads in another way',
+    source: 'RFC 9112 6.3, 11.1; issue 6 (Security)',
+  },
+  'link.http.reuse': {
+    promise:
+      'a connection is used again after a whole answer alone, one at a time, and what nobody asked for is never taken for an answer',
+    source: 'RFC 9112 9.3, 11.2; issue 6 (several clients without mixing)',
+  },
+  'link.http.telemetry': {
+    promise:
+      'each HTTP request of a call has a CLIENT span whose context it carries, and is counted by status or error, without secrets of its URL',
+    source: 'OpenTelemetry semantic conventions, HTTP client span and metrics; design 4',
+  },
   'link.http.order': {
     promise: 'nothing overtakes notifications/initialized, though each message has its own POST',
     source: '2025-11-25 basic/lifecycle',
@@ -431,7 +450,8 @@ export const requirements = {
     source: 'reference otel.md 1.2, 1.3; issue 6, 6',
   },
   'client-operation.bounded': {
-    promise: 'only names that the upstream has listed itself become names of spans and series',
+    promise:
+      'only names that the upstream has listed, or answered to before anybody asked for a list, become names of spans and series',
     source: 'design 4',
   },
   'client-operation.outcomes': {
@@ -519,6 +539,21 @@ export const requirements = {
     promise: 'notifications pass in both directions, known or not',
     source: 'issue 6, 4',
   },
+  'relay.asks-traced': {
+    promise:
+      'a question of a server is a SERVER span in the trace of the call it belongs to, the one to the client a CLIENT span below it, whose context the client gets',
+    source: 'reference otel.md 1.2, 1.3, 1.4',
+  },
+  'real.asks-traced': {
+    promise:
+      'sampling and elicitation of server-everything behind wrap are one trace with its calls',
+    source: 'reference otel.md 1.2',
+  },
+  'relay.notices-traced': {
+    promise:
+      'changes of lists and cancellations are spans on both sides of the gateway, progress and log messages are none',
+    source: 'reference otel.md 1.2, 1.4',
+  },
   'relay.renewed': {
     promise:
       'a server that was started again is told the log level and the subscriptions, and its client that lists may have changed',
@@ -528,6 +563,11 @@ export const requirements = {
     promise:
       'wrap shows one server as it is, over stdio, and takes its child along when the client goes',
     source: 'issue 6, 1',
+  },
+  'wrap.first-call': {
+    promise:
+      'the first call of a client that asked for no list is recorded under its name once it is answered, and a made-up one is not',
+    source: 'design 4',
   },
   'wrap.environment': {
     promise: 'the wrapped server has the environment that it had without us, and what --env adds',
@@ -558,6 +598,17 @@ export const requirements = {
     promise:
       'gateway --config serves all servers of a file, with health_check, and says what holds for each',
     source: 'issue 6, 2',
+  },
+  'gateway.first-call': {
+    promise:
+      'through the gateway the first call of a client that asked for no list is recorded under its name',
+    source: 'design 4',
+  },
+  'gateway.proxy': {
+    promise:
+      'servers over HTTP are called through HTTPS_PROXY and HTTP_PROXY, except this machine and what NO_PROXY names, and only the proxy sees its password',
+    source:
+      'conventions of curl, wget, Go and Python; RFC 9110, section 9.3.6; RFC 9112, section 3.2.2',
   },
   'gateway.ready': {
     promise: '/readyz is 200 once a server behind it can be used, whether or not somebody calls',

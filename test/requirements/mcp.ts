@@ -193,6 +193,30 @@ export const requirements = {
       'a span is an error if the tool or the server failed, and not if the caller was wrong or the answer is degraded',
     source: 'semantic-conventions-genai docs/gen-ai/mcp.md; reference otel.md 1.2',
   },
+  'question.span': {
+    promise:
+      'what a server asks its client is a CLIENT span and a duration in the trace of the call, and its context goes to the client in place of any other',
+    source: 'semantic-conventions-genai docs/gen-ai/mcp.md; reference otel.md 1.2, 1.4',
+  },
+  'question.ends': {
+    promise:
+      'it ends once, by its answer, its cancellation, or the client that cannot be reached or has gone, and only a refusal or a failure is an error',
+    source: 'reference otel.md 1.2',
+  },
+  'question.tools': {
+    promise: 'a tool that asks the client does so within the trace of its call',
+    source: 'reference otel.md 1.2',
+  },
+  'notice.span': {
+    promise:
+      'a notification that tells of a turn of events is a span, sent or received, with its context in _meta',
+    source: 'reference otel.md 1.2, 1.4',
+  },
+  'notice.few': {
+    promise:
+      'notifications that come by the thousand have no span, and none has a duration among those of requests',
+    source: 'design 4; reference otel.md 1.2',
+  },
   'instrument.metrics': {
     promise:
       'tool.duration and the operation and session durations carry the attributes of the contract',
