@@ -5,32 +5,13 @@
 import { FAULT_STATES } from './colours.ts';
 import { AFFECTED, CALLS, calls, UNAFFECTED } from './drill/calls.ts';
 import { DEPENDENCIES, reaction } from './drill/reaction.ts';
-import type { Board, Row, Stat, Steps } from './panel.ts';
+import type { Board, Row } from './panel.ts';
 import { count, orZero, SCOPE } from './queries.ts';
 import { LABEL, ours } from './sources.ts';
+import { tileOf } from './tile.ts';
 import { tracesOfFaults } from './traces.ts';
 
-const tile = (
-  title: string,
-  expr: string,
-  question: string,
-  bad: string,
-  thresholds: Steps,
-  more: Partial<Stat> = {},
-): Stat => ({
-  kind: 'stat',
-  title,
-  question,
-  bad,
-  unit: 'short',
-  decimals: 0,
-  queries: [{ expr, legend: title }],
-  thresholds,
-  none: 'no telemetry',
-  width: 4,
-  height: 4,
-  ...more,
-});
+const tile = tileOf(4);
 
 const inRange = (series: string, selector: string): string =>
   `sum(increase(${series}{${selector}}[$__range]))`;

@@ -2,14 +2,13 @@
  * @module
  * The dashboard of the processes: the Node.js runtime, and whether telemetry itself arrives.
  */
-import type { Board, Row, Steps } from './panel.ts';
+import type { Board, Row } from './panel.ts';
 import { lost, pipeline } from './process/pipeline.ts';
 import { runtime } from './process/runtime.ts';
 import { prometheusName } from './prometheus-names.ts';
 import { SCOPE, scraped } from './queries.ts';
 import { RUNTIME } from './sources.ts';
-
-const SOME_IS_BAD: Steps = ['green', [1, 'red']];
+import { NONE_IS_GOOD } from './tile.ts';
 
 const now: Row = {
   title: 'Processes and telemetry now',
@@ -51,7 +50,7 @@ const now: Row = {
       bad: 'Any. Servers are not among them, they push.',
       unit: 'short',
       decimals: 0,
-      thresholds: SOME_IS_BAD,
+      thresholds: NONE_IS_GOOD,
       none: 'nothing is scraped',
       queries: [
         {
@@ -69,7 +68,7 @@ const now: Row = {
       bad: 'Any: the other dashboards show less than there was.',
       unit: 'short',
       decimals: 0,
-      thresholds: SOME_IS_BAD,
+      thresholds: NONE_IS_GOOD,
       none: 'no Collector',
       queries: [{ expr: lost('$__range'), legend: 'lost' }],
       width: 6,

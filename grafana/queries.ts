@@ -10,11 +10,11 @@ export const SCOPE = 'job=~"$job", instance=~"$instance"';
 /** Of tool calls: the tools chosen, with or without what injected faults caused. */
 export const TOOLS = `${SCOPE}, ${LABEL.tool}=~"$tool", ${LABEL.faultInjected}!~"$faults"`;
 
-/** Of counters of a dependency: as `TOOLS`. */
-export const DEPENDENCIES = `${SCOPE}, ${LABEL.dependency}=~"$dependency", ${LABEL.faultInjected}!~"$faults"`;
-
 /** Of gauges of a dependency, which no fault marks. */
 export const GAUGES = `${SCOPE}, ${LABEL.dependency}=~"$dependency"`;
+
+/** Of counters of a dependency: as `TOOLS`. */
+export const DEPENDENCIES = `${GAUGES}, ${LABEL.faultInjected}!~"$faults"`;
 
 /** Events a second over the interval that fits the zoom. */
 export const rate = (series: string, selector: string, by: readonly string[]): string =>

@@ -122,6 +122,7 @@ const SCRAPED = {
   otelcol_receiver_refused_spans: ['receiver', 'transport'],
   otelcol_receiver_refused_metric_points: ['receiver', 'transport'],
   otelcol_receiver_refused_log_records: ['receiver', 'transport'],
+  otelcol_processor_filter_datapoints_filtered: ['filter'],
   otelcol_process_memory_rss: [],
 } as const satisfies Record<string, readonly string[]>;
 

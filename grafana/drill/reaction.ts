@@ -2,55 +2,31 @@
  * @module
  * What the policies did about the fault.
  */
-import { BREAKER_STATES } from '../colours.ts';
+import { breakerTimeline, breakerTransitions } from '../breaker-panels.ts';
 import type { Row } from '../panel.ts';
-import { breakerStates, count, GAUGES, rate, SCOPE } from '../queries.ts';
+import { GAUGES, rate } from '../queries.ts';
 import { LABEL, ours } from '../sources.ts';
 
-export const DEPENDENCIES = `${SCOPE}, ${LABEL.dependency}=~"$dependency"`;
+/** Of counters as of gauges here: what the fault caused is what a drill is about. */
+export const DEPENDENCIES = GAUGES;
 
 export const reaction: Row = {
   title: 'The reaction',
   panels: [
-    {
-      kind: 'timeline',
+    breakerTimeline({
       title: 'Breaker states during the drill',
       question: 'When did the breaker open, probe and close?',
       bad: 'Still open long after the fault was cleared.',
-      unit: 'none',
-      states: BREAKER_STATES,
-      queries: [
-        {
-          expr: breakerStates(['job', LABEL.dependency]),
-          legend: `{{${LABEL.dependency}}} ({{job}})`,
-        },
-      ],
-      width: 12,
-      height: 7,
-    },
-    {
-      kind: 'graph',
-      title: 'Transitions during the drill',
-      question: 'How many steps did it take?',
-      bad: 'half-open to open again and again after the fault was cleared.',
-      unit: 'none',
-      decimals: 0,
-      bars: true,
-      stacked: true,
-      queries: [
-        {
-          expr: count(ours('breakerTransitions'), DEPENDENCIES, [
-            'job',
-            LABEL.dependency,
-            'from',
-            'to',
-          ]),
-          legend: `{{${LABEL.dependency}}}: {{from}} to {{to}}`,
-        },
-      ],
-      width: 12,
-      height: 7,
-    },
+    }),
+    breakerTransitions(
+      {
+        title: 'Transitions during the drill',
+        question: 'How many steps did it take?',
+        bad: 'half-open to open again and again after the fault was cleared.',
+      },
+      DEPENDENCIES,
+      { width: 12, height: 7 },
+    ),
     {
       kind: 'graph',
       title: 'Retries during the drill',

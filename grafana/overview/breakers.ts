@@ -2,6 +2,7 @@
  * @module
  * Circuit breakers, retries and timeouts: how failing dependencies are met.
  */
+import { breakerTransitions } from '../breaker-panels.ts';
 import type { Row } from '../panel.ts';
 import { count, DEPENDENCIES, GAUGES, rate } from '../queries.ts';
 import { LABEL, ours } from '../sources.ts';
@@ -16,29 +17,15 @@ const recovery = (q: number): string =>
 export const breakers: Row = {
   title: 'Circuit breakers',
   panels: [
-    {
-      kind: 'graph',
-      title: 'Breaker transitions',
-      question: 'How often do breakers open and close?',
-      bad: 'closed to open again and again: it flaps. half-open to open: probes still fail.',
-      unit: 'none',
-      decimals: 0,
-      bars: true,
-      stacked: true,
-      queries: [
-        {
-          expr: count(ours('breakerTransitions'), DEPENDENCIES, [
-            'job',
-            LABEL.dependency,
-            'from',
-            'to',
-          ]),
-          legend: `{{${LABEL.dependency}}}: {{from}} to {{to}}`,
-        },
-      ],
-      width: 8,
-      height: 8,
-    },
+    breakerTransitions(
+      {
+        title: 'Breaker transitions',
+        question: 'How often do breakers open and close?',
+        bad: 'closed to open again and again: it flaps. half-open to open: probes still fail.',
+      },
+      DEPENDENCIES,
+      { width: 8, height: 8 },
+    ),
     {
       kind: 'graph',
       title: 'Calls at the breaker, by outcome',

@@ -2,35 +2,14 @@
  * @module
  * The first row: what is broken now, in one glance.
  */
-import { BREAKER_STATES } from '../colours.ts';
-import type { Row, Stat, Steps } from '../panel.ts';
-import { breakerStates, DEPENDENCIES, GAUGES, orZero, SCOPE, scraped } from '../queries.ts';
+import { breakerTimeline } from '../breaker-panels.ts';
+import type { Row } from '../panel.ts';
+import { DEPENDENCIES, GAUGES, orZero, SCOPE, scraped } from '../queries.ts';
 import { RECORDED } from '../rules.ts';
 import { LABEL, ours } from '../sources.ts';
+import { tileOf } from '../tile.ts';
 
-/** Any at all is bad. */
-const NONE_IS_GOOD: Steps = ['green', [1, 'red']];
-
-/** A tile of the first row. */
-const tile = (
-  title: string,
-  expr: string,
-  question: string,
-  bad: string,
-  thresholds: Steps = NONE_IS_GOOD,
-): Stat => ({
-  kind: 'stat',
-  title,
-  question,
-  bad,
-  unit: 'short',
-  decimals: 0,
-  queries: [{ expr, legend: title }],
-  thresholds,
-  none: 'no telemetry',
-  width: 3,
-  height: 4,
-});
+const tile = tileOf(3);
 
 const refusing = (decisions: string): string =>
   `(sum by (job, ${LABEL.dependency}) (increase(${decisions}{${DEPENDENCIES}, outcome="rejected"}[$__rate_interval])) > 0)`;
@@ -51,18 +30,16 @@ export const now: Row = {
       'Does any alert fire, of whatever service?',
       'Any. The table below names them; docs/runbook.md has a section for each.',
     ),
-    {
-      ...tile(
-        'Worst burn rate, 1 h',
-        orZero(
-          `max(${RECORDED.failureRatio('1h')}{job=~"$job", ${LABEL.tool}=~"$tool"}) / (1 - scalar(${RECORDED.objective}))`,
-        ),
-        'How fast does the worst tool use up its error budget?',
-        'From 1 the objective is missed if it goes on; from 6 within days, from 14.4 within hours.',
-        ['green', [1, 'yellow'], [6, 'orange'], [14.4, 'red']],
+    tile(
+      'Worst burn rate, 1 h',
+      orZero(
+        `max(${RECORDED.failureRatio('1h')}{job=~"$job", ${LABEL.tool}=~"$tool"}) / (1 - scalar(${RECORDED.objective}))`,
       ),
-      decimals: 1,
-    },
+      'How fast does the worst tool use up its error budget?',
+      'From 1 the objective is missed if it goes on; from 6 within days, from 14.4 within hours.',
+      ['green', [1, 'yellow'], [6, 'orange'], [14.4, 'red']],
+      { decimals: 1 },
+    ),
     tile(
       'Breakers not closed',
       orZero(
@@ -131,21 +108,10 @@ export const now: Row = {
       width: 12,
       height: 7,
     },
-    {
-      kind: 'timeline',
+    breakerTimeline({
       title: 'Breaker states',
       question: 'Which breaker is open, and since when? The worst of all instances.',
       bad: 'Red (open) for minutes, red and green in turn (flapping), purple (isolated by hand).',
-      unit: 'none',
-      states: BREAKER_STATES,
-      queries: [
-        {
-          expr: breakerStates(['job', LABEL.dependency]),
-          legend: `{{${LABEL.dependency}}} ({{job}})`,
-        },
-      ],
-      width: 12,
-      height: 7,
-    },
+    }),
   ],
 };

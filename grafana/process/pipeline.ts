@@ -21,7 +21,7 @@ export const lost = (window: string): string =>
 const perSecond = (names: readonly ScrapedName[], by: string) =>
   names.map((name) => ({
     expr: `sum by (${by}) (rate(${name}[$__rate_interval]))`,
-    legend: `${name.replace(/^otelcol_(exporter|receiver)_/g, '').replaceAll('_', ' ')} {{${by}}}`,
+    legend: `${name.replace(/^otelcol_(exporter|receiver|processor)_/g, '').replaceAll('_', ' ')} {{${by}}}`,
   })) as [{ expr: string; legend: string }, ...{ expr: string; legend: string }[]];
 
 export const pipeline: Row = {
@@ -42,11 +42,14 @@ export const pipeline: Row = {
     },
     {
       kind: 'graph',
-      title: 'Telemetry refused',
+      title: 'Telemetry refused or dropped',
       question: 'Does the Collector turn telemetry away?',
-      bad: 'Any: its memory limit is reached. Senders try again for a while, then drop.',
+      bad: 'Any. refused: its memory limit is reached; senders try again for a while, then drop. filtered: points that Prometheus would not take, because a clock is wrong (filter/time) or it is no sum from the start (filter/kind).',
       unit: 'cps',
-      queries: perSecond(lossOf('receiver_refused'), 'receiver'),
+      queries: [
+        ...perSecond(lossOf('receiver_refused'), 'receiver'),
+        ...perSecond(['otelcol_processor_filter_datapoints_filtered'], 'filter'),
+      ],
       width: 8,
       height: 8,
     },

@@ -104,6 +104,20 @@ export const requirements = {
       'a Collector whose memory is used up turns telemetry away so that senders try again, and an alert says so',
     source: pipeline,
   },
+  'stack.lost': {
+    promise: 'an alert says so when the Collector gives up on what Prometheus refuses for good',
+    source: pipeline,
+  },
+  'stack.points': {
+    promise:
+      'points that Prometheus would refuse with all that is in their request cost no other server a point: the Collector drops and counts them, and the runbook finds their server',
+    source: pipeline,
+  },
+  'stack.points-window': {
+    promise:
+      'Prometheus takes what the Collector lets through, however long it waits in the queue there',
+    source: pipeline,
+  },
   'stack.names': {
     promise:
       'each metric of the contract is called in Prometheus what dashboards and rules call it',

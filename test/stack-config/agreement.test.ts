@@ -22,6 +22,8 @@ const collector = parse(fileOf('otel/collector.yaml')) as Values;
 const jaeger = parse(fileOf('otel/jaeger.yaml')) as Values;
 const prometheus = parse(fileOf('otel/prometheus.yaml'), { merge: true }) as Values;
 
+const minutes = (text: unknown): number => Number(/^(\d+)m$/.exec(String(text))?.[1]);
+
 const portsOf = (name: string): readonly Port[] =>
   (service(name).ports ?? []).map((text) => {
     const [host = '', published = '', target = ''] = text.split(':');
@@ -115,8 +117,31 @@ describe('the parts of the stack', () => {
     );
   });
 
+  verifies('stack.points-window', () => {
+    const { processors } = at(collector, 'service.pipelines.metrics') as Record<string, string[]>;
+    expect(processors).toEqual(expect.arrayContaining(['filter/time', 'filter/kind']));
+    const conditions = (at(collector, 'processors.filter/time') as Values).metric_conditions;
+    const bound = (sign: string): number => {
+      const shape = new RegExp(
+        `^datapoint\\.time [<>] Now\\(\\) \\${sign} Duration\\("(\\w+)"\\)$`,
+      );
+      const found = (conditions as string[]).flatMap((text) => shape.exec(text)?.[1] ?? []);
+      expect(found).toHaveLength(1);
+      return minutes(found[0]);
+    };
+    const [old, ahead] = [bound('-'), bound('+')];
+    const patience = at(
+      collector,
+      'exporters.otlp_http/prometheus.retry_on_failure.max_elapsed_time',
+    );
+    // Counted from the newest point that there is.
+    const window = minutes(at(prometheus, 'storage.tsdb.out_of_order_time_window'));
+    expect(old + ahead + minutes(patience)).toBeLessThan(window);
+    // What Prometheus takes at all (maxAheadTime of its write handler).
+    expect(ahead).toBeLessThan(10);
+  });
+
   verifies('stack.survives', () => {
-    const minutes = (text: unknown): number => Number(/^(\d+)m$/.exec(String(text))?.[1]);
     const window = minutes(at(prometheus, 'storage.tsdb.out_of_order_time_window'));
     for (const name of ['otlp_grpc/jaeger', 'otlp_http/prometheus']) {
       const exporter = at(collector, `exporters.${name}`) as Values;

@@ -35,6 +35,7 @@ export interface GoModule {
 const COMPONENTS: Readonly<Record<Kind, Readonly<Record<string, GoModule>>>> = {
   receivers: { otlp: core('receiver/otlpreceiver') },
   processors: {
+    filter: contrib('processor/filterprocessor'),
     memory_limiter: core('processor/memorylimiterprocessor'),
     redaction: contrib('processor/redactionprocessor'),
     tail_sampling: contrib('processor/tailsamplingprocessor'),

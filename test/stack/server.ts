@@ -57,9 +57,9 @@ export const clientTrace = (name: string): ClientTrace => ({
 
 const nanoseconds = (time: number): string => `${time}000000`;
 
-const resource = {
-  attributes: [{ key: 'service.name', value: { stringValue: CLIENT_SERVICE } }],
-};
+const resourceOf = (service: string) => ({
+  attributes: [{ key: 'service.name', value: { stringValue: service } }],
+});
 
 const post = async (otlp: string, signal: 'traces' | 'metrics', body: object): Promise<void> => {
   const response = await fetch(`${otlp}/v1/${signal}`, {
@@ -71,32 +71,52 @@ const post = async (otlp: string, signal: 'traces' | 'metrics', body: object): P
 };
 
 /** Posts spans over OTLP, as an SDK would. */
-export const sendSpans = (otlp: string, spans: readonly object[]): Promise<void> =>
-  post(otlp, 'traces', { resourceSpans: [{ resource, scopeSpans: [{ spans }] }] });
+export const sendSpans = (
+  otlp: string,
+  spans: readonly object[],
+  service = CLIENT_SERVICE,
+): Promise<void> =>
+  post(otlp, 'traces', {
+    resourceSpans: [{ resource: resourceOf(service), scopeSpans: [{ spans }] }],
+  });
 
 /** Posts one span: what `span` does not say is that of a call that took a millisecond. */
 export const sendSpan = (
   otlp: string,
   { traceId, spanId, name }: ClientTrace,
   span: object = {},
+  service?: string,
 ): Promise<void> => {
   const now = Date.now();
   const time = { startTimeUnixNano: nanoseconds(now - 1), endTimeUnixNano: nanoseconds(now) };
-  return sendSpans(otlp, [{ traceId, spanId, name, kind: 3, ...time, ...span }]);
+  return sendSpans(otlp, [{ traceId, spanId, name, kind: 3, ...time, ...span }], service);
 };
 
+/** A gauge as OTLP has it, with its value as of `time`. */
+export const gaugeOf = (name: string, value: number, time = Date.now()): object => ({
+  name,
+  gauge: { dataPoints: [{ timeUnixNano: nanoseconds(time), asInt: String(value) }] },
+});
+
+/** Posts metrics over OTLP in one request, by the name of the service that they are of. */
+export const sendMetrics = (
+  otlp: string,
+  metrics: Readonly<Record<string, readonly object[]>>,
+): Promise<void> =>
+  post(otlp, 'metrics', {
+    resourceMetrics: Object.entries(metrics).map(([service, own]) => ({
+      resource: resourceOf(service),
+      scopeMetrics: [{ metrics: own }],
+    })),
+  });
+
 /** Posts one value of a gauge over OTLP, as of `time`. */
-export const sendGauge = async (
+export const sendGauge = (
   otlp: string,
   name: string,
   value: number,
-  time = Date.now(),
-): Promise<void> => {
-  const dataPoints = [{ timeUnixNano: nanoseconds(time), asInt: String(value) }];
-  await post(otlp, 'metrics', {
-    resourceMetrics: [{ resource, scopeMetrics: [{ metrics: [{ name, gauge: { dataPoints } }] }] }],
-  });
-};
+  time?: number,
+): Promise<void> => sendMetrics(otlp, { [CLIENT_SERVICE]: [gaugeOf(name, value, time)] });
 
 const callerOf = (client: Client, otlp: string, end: () => Promise<void>): Caller => ({
   call: async (name, args = {}, trace, meta) => {

@@ -18,6 +18,7 @@ import * as drills from './checks/drill.ts';
 import * as files from './checks/files.ts';
 import * as metrics from './checks/metrics.ts';
 import * as outages from './checks/outages.ts';
+import * as points from './checks/points.ts';
 import * as sampling from './checks/sampling.ts';
 import * as traces from './checks/traces.ts';
 import { type DrillReport, runDrill } from './drill.ts';
@@ -46,6 +47,8 @@ let fired: Promise<void>;
 let filled: Promise<void>;
 let calm: Promise<void>;
 let refused: Promise<void>;
+let lost: Promise<void>;
+let punctual: Promise<void>;
 let valid: Promise<void>;
 
 const driveServer = async (): Promise<void> => {
@@ -79,7 +82,9 @@ beforeAll(async () => {
   fired = beside(alerts.troubleFired(stack));
   filled = beside(fired.catch(() => {}).then(() => dashboards.filledPanels(stack)));
   calm = beside(fired.catch(() => {}).then(() => trouble.calm()));
+  punctual = beside(points.othersPoints(stack));
   refused = beside(alerts.refusing(join(folder, 'refusing')));
+  lost = beside(alerts.losing(join(folder, 'losing')));
   valid = beside(Promise.all([files.validFiles(), files.validCompose()]).then(() => {}));
 });
 
@@ -112,6 +117,7 @@ describe('what was driven', () => {
   verifies('stack.drill', () => drills.drillDashboard(stack, drilled));
   verifies('stack.faulted-traces', () => drills.faultedTraces(stack));
   verifies('stack.trace-links', () => drills.linksToTraces(stack));
+  verifies('stack.points', () => punctual);
   verifies('stack.sampling', () => sampled);
   verifies('stack.redaction', () => redacted);
 });
@@ -121,6 +127,7 @@ describe('what goes wrong', () => {
   verifies('stack.names', () => metrics.expectedNames(stack));
   verifies(['stack.files-valid', 'stack.compose-valid'], () => valid);
   verifies('stack.refused', () => refused);
+  verifies('stack.lost', () => lost);
   verifies('stack.alerts-fire', async () => {
     await alerts.rulesAreHealthy(stack);
     await fired;

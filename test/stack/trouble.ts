@@ -136,10 +136,10 @@ const faulty = async (stack: Stack, loops: Loops) => {
   };
 };
 
-/** Values so old that Prometheus refuses them for good: the Collector has to give up on them. */
+/** Values so old that Prometheus would refuse them: the Collector drops them. */
 const outdated = async (stack: Stack, loops: Loops): Promise<undefined> => {
   const old = (): number => Date.now() - 6 * 60 * 60_000;
-  loops.start(() => sendGauge(stack.otlp, 'outdated', 1, old()), 1_000);
+  loops.start(() => sendGauge(stack.otlp, 'outdated', 1, old()), 500);
   return undefined;
 };
 

@@ -6,6 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { expect } from 'vitest';
 import { parse } from 'yaml';
 import { fileOf } from '../compose.ts';
+import type { Changes } from '../configuration.ts';
 import { UPSTREAMS } from '../deserted.ts';
 import { until } from '../processes.ts';
 import { sendGauge } from '../server.ts';
@@ -35,7 +36,7 @@ const FOR: Readonly<Record<string, readonly Labels[]>> = {
   McpRateLimitingSustained: [{ job: 'overloaded', resilience_dependency: 'weather-api' }],
   McpUpstreamDown: UPSTREAMS.map((mcp_upstream_name) => ({ job: 'gateway', mcp_upstream_name })),
   McpServerSilent: [{ job: 'deserted' }],
-  McpTelemetryLost: [{ exporter: 'otlp_http/prometheus' }],
+  McpTelemetryDropped: [{ filter: 'filter/time' }],
   McpTelemetryQueueFull: [{ exporter: 'otlp_grpc/jaeger' }],
   McpTelemetryTargetDown: [{ job: 'jaeger' }],
   McpFaultLeftActive: [{ job: 'faulty', fault_kind: 'status' }],
@@ -44,8 +45,9 @@ const FOR: Readonly<Record<string, readonly Labels[]>> = {
 /** Alerts that the absence of Jaeger brings about, which comes after all other trouble. */
 const LATER: readonly string[] = ['McpTelemetryTargetDown', 'McpTelemetryQueueFull'];
 
-/** The alert of a Collector whose memory is used up, which is another one than that of the rest. */
+/** Alerts of Collectors of their own: what they tell of would cost the rest its telemetry. */
 const REFUSED = 'McpTelemetryRefused';
+const LOST = 'McpTelemetryLost';
 
 const FIRED = 'max_over_time(ALERTS{alertstate="firing"}[15m])';
 
@@ -78,8 +80,9 @@ const haveFired = async ({ prometheus }: Stack, names: readonly string[]): Promi
 
 const expected = (): readonly string[] => {
   const all = alertNames();
-  expect([...LATER, REFUSED].filter((name) => !all.includes(name))).toEqual([]);
-  return all.filter((name) => name !== REFUSED);
+  const apart = [REFUSED, LOST];
+  expect([...LATER, ...apart].filter((name) => !all.includes(name))).toEqual([]);
+  return all.filter((name) => !apart.includes(name));
 };
 
 /** Every alert of the trouble has fired. */
@@ -92,38 +95,59 @@ export const troubleFired = (stack: Stack): Promise<void> =>
 /** Every alert has fired at least once. */
 export const allFired = (stack: Stack): Promise<void> => haveFired(stack, expected());
 
-/**
- * A Collector without memory turns telemetry away and says so, so that senders try again; the
- * alert fires, and resolves when nobody sends any more. It has a Prometheus of its own, and what
- * is other in its file is the limit.
- */
-export const refusing = async (folder: string): Promise<void> => {
-  const stack = await startStack(folder, {
-    services: ['prometheus', 'otel-collector'],
-    collector: {
-      'processors.memory_limiter.limit_mib': 2,
-      'processors.memory_limiter.spike_limit_mib': 1,
-    },
-  });
+/** Makes trouble on a Collector and a Prometheus of their own until the alert fires, and no more. */
+const firesApart = async (
+  folder: string,
+  alert: string,
+  collector: Changes,
+  trouble: (stack: Stack) => Promise<void>,
+): Promise<void> => {
+  const stack = await startStack(folder, { services: ['prometheus', 'otel-collector'], collector });
+  const alerts = () => stack.prometheus.alerts();
   try {
-    let refusals = 0;
-    await until(REFUSED, async () => {
-      await sendGauge(stack.otlp, 'refused', 1).catch(({ message }) => {
-        // Worth another try, as OTLP has it.
-        expect(message).toContain('503');
-        refusals += 1;
-      });
-      return (await stack.prometheus.alerts()).some(
-        ({ name, state }) => name === REFUSED && state === 'firing',
-      );
+    await until(alert, async () => {
+      await trouble(stack);
+      return (await alerts()).some(({ name, state }) => name === alert && state === 'firing');
     });
-    expect(refusals).toBeGreaterThan(0);
-    await until(`${REFUSED} to resolve`, async () => {
-      return (await stack.prometheus.alerts()).every(({ name }) => name !== REFUSED);
-    });
+    await until(`${alert} to resolve`, async () =>
+      (await alerts()).every(({ name }) => name !== alert),
+    );
   } finally {
     await stack.stop();
   }
+};
+
+/**
+ * A Collector without memory turns telemetry away and says so, so that senders try again; the
+ * alert fires, and resolves when nobody sends any more. What is other in its file is the limit.
+ */
+export const refusing = async (folder: string): Promise<void> => {
+  const limits = {
+    'processors.memory_limiter.limit_mib': 2,
+    'processors.memory_limiter.spike_limit_mib': 1,
+  };
+  let refusals = 0;
+  await firesApart(folder, REFUSED, limits, ({ otlp }) =>
+    sendGauge(otlp, 'refused', 1).catch(({ message }) => {
+      // Worth another try, as OTLP has it.
+      expect(message).toContain('503');
+      refusals += 1;
+    }),
+  );
+  expect(refusals).toBeGreaterThan(0);
+};
+
+/**
+ * Two processes that call themselves the same, with other values at the same time: Prometheus
+ * refuses them and all that is in the same request, and the Collector gives up on it at once.
+ */
+export const losing = async (folder: string): Promise<void> => {
+  const time = Date.now();
+  let value = 0;
+  await firesApart(folder, LOST, {}, ({ otlp }) => {
+    value += 1;
+    return sendGauge(otlp, 'disputed', value, time);
+  });
 };
 
 /** None fires any more. */
