@@ -16,10 +16,13 @@ const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
 const CONSUMER = `
 import 'mcp-resilience/register';
 import { type Failure, type PolicySettings, classify, createPipeline, presets } from 'mcp-resilience';
+import { createChaos } from 'mcp-resilience/chaos';
 import manifest from 'mcp-resilience/package.json' with { type: 'json' };
 
 const settings: PolicySettings = { ...presets['public-api'], timeout: 3_000, retry: false };
 const pipeline = createPipeline('weather', settings);
+const chaos = createChaos({ targets: [{ tool: 'x' }] });
+await chaos.close();
 const answer: number = await pipeline.execute(async ({ signal }) => (signal.throwIfAborted(), 42));
 // @ts-expect-error: the types are there, and strict
 const wrong: string = answer;
@@ -118,8 +121,9 @@ describe('the package', () => {
     expect(built.filter((path) => path.includes('test'))).toEqual([]);
     expect(packed.files.find(({ path }) => path === 'dist/cli.js')?.mode.toString(8)).toBe('755');
 
-    const { '.': main, './register': register } = manifest.exports;
-    const named = [main.types, main.default, register.types, register.default];
+    const { './package.json': _, ...entries } = manifest.exports;
+    const named = Object.values<Record<string, string>>(entries).flatMap(Object.values<string>);
+    expect(named).toHaveLength(6);
     for (const path of [...named, `./${manifest.bin['mcp-resilience']}`]) {
       expect(paths).toContain(path.replace(/^\.\//, ''));
     }

@@ -27,7 +27,17 @@ export interface Site {
   readonly attempt: number;
 }
 
-/** What people and programs are told of a fault. */
+/**
+ * What people and programs are told of a fault.
+ *
+ * @example
+ * ```ts
+ * import { createChaos, type FaultReport } from 'mcp-resilience/chaos';
+ * const chaos = createChaos({ targets: [{ tool: 'headlines' }] });
+ * const report: FaultReport = chaos.arm({ kind: 'hang', target: { tool: 'headlines' } });
+ * console.error(`${report.id} until ${report.expiresAt}`);
+ * ```
+ */
 export interface FaultReport {
   readonly id: string;
   readonly kind: FaultSpec['kind'];

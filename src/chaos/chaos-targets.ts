@@ -18,7 +18,16 @@ export interface UpstreamHooks {
   readonly http?: readonly HttpFaultKind[];
 }
 
-/** A tool, and the dependency whose pipeline protects it, or the upstream that has it. */
+/**
+ * A tool, and the dependency whose pipeline protects it, or the upstream that has it.
+ *
+ * @example
+ * ```ts
+ * import type { ToolTarget } from 'mcp-resilience/chaos';
+ * const protectedTool: ToolTarget = { tool: 'headlines', dependency: 'news-api' };
+ * const bareTool: ToolTarget = { tool: 'clock' };
+ * ```
+ */
 export interface ToolTarget {
   readonly tool: string;
   readonly dependency?: string;

@@ -7,7 +7,7 @@
 import type { RequestOptions } from 'node:http';
 import type { Socket } from 'node:net';
 import { constants } from 'node:os';
-import { diag } from '@opentelemetry/api';
+import { context, diag } from '@opentelemetry/api';
 import type { Clock } from '../resilience/clock.ts';
 import { currentScope } from './call-scope.ts';
 import { type HttpFaultKind, isHttpKind } from './fault.ts';
@@ -51,6 +51,21 @@ const notFound = ({ hostname }: ConnectOptions, code: keyof typeof DNS_ERRNO): E
     hostname,
   });
 
+/** The injection of a fault that acts on requests. */
+type HttpInjection = Injection & { readonly kind: HttpFaultKind };
+
+/** Set while telemetry is sent, by whatever SDK: what it asks is no request of the call around it. */
+const SUPPRESSED = Symbol.for('OpenTelemetry SDK Context Key SUPPRESS_TRACING');
+
+/** What holds for a request that is made now; undefined where none does. */
+const injectionNow = (): HttpInjection | undefined => {
+  const injection = currentScope()?.injection;
+  const kind = injection?.fault.spec.kind;
+  if (injection === undefined || kind === undefined || !isHttpKind(kind)) return undefined;
+  if (context.active().getValue(SUPPRESSED) === true) return undefined;
+  return { ...injection, kind };
+};
+
 /** Redirects requests that a fault strikes. */
 export class ChaosDispatcher {
   readonly #server: FaultServer;
@@ -70,12 +85,9 @@ export class ChaosDispatcher {
     const known = this.#wrapped.get(dispatcher);
     if (known) return known as T;
     const dispatch: Dispatcher['dispatch'] = (options, handler) => {
-      const injection = currentScope()?.injection;
-      const kind = injection?.fault.spec.kind;
-      if (injection === undefined || kind === undefined || !isHttpKind(kind)) {
-        return dispatcher.dispatch(options, handler);
-      }
-      const agent = agentFor(handler, this.#connector(kind, injection));
+      const injection = injectionNow();
+      if (injection === undefined) return dispatcher.dispatch(options, handler);
+      const agent = agentFor(handler, this.#connector(injection));
       if (agent === undefined) {
         diag.error('chaos: HTTP faults need the global dispatcher of undici to be an Agent');
         return dispatcher.dispatch(options, handler);
@@ -101,11 +113,9 @@ export class ChaosDispatcher {
    * fault strikes it; undefined for every other one.
    */
   divert = (): CreateConnection | undefined => {
-    const injection = currentScope()?.injection;
-    const kind = injection?.fault.spec.kind;
-    if (injection === undefined || kind === undefined || !isHttpKind(kind)) return undefined;
-    if (!injection.strike()) return undefined;
-    const connect = this.#connector(kind, injection);
+    const injection = injectionNow();
+    if (!injection?.strike()) return undefined;
+    const connect = this.#connector(injection);
     return (options, callback) => {
       const { hostname, host, port, protocol } = options;
       connect(
@@ -141,7 +151,7 @@ export class ChaosDispatcher {
     }
   }
 
-  #connector(kind: HttpFaultKind, { fault }: Injection): Connector {
+  #connector({ fault, kind }: HttpInjection): Connector {
     return (options, callback) => {
       const fail = (error: Error): void => void setImmediate(callback, error, null);
       if (kind === 'connection_refused') return fail(refused(options));

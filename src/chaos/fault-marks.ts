@@ -3,7 +3,7 @@
  * Which call met which fault: the honest mark on every span, event and metric point that an
  * injected fault caused. Calls are told apart by the async context they run in, which needs no
  * OpenTelemetry SDK; what a call leaves behind (a breaker that it opened, a flight that others
- * joined) carries its mark on.
+ * joined, a bulkhead that it fills) carries its mark on.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import {
@@ -27,6 +27,8 @@ const MAX_IDS = 100;
 
 const calls = new AsyncLocalStorage<object>();
 const marksOf = new WeakMap<object, Attributes>();
+/** How many of the places of something each call holds; who has held one for longest comes first. */
+let holders = new WeakMap<object, Map<object, number>>();
 const watched = new WeakSet<Instruments>();
 const ids = new Set<unknown>();
 
@@ -68,6 +70,21 @@ const hook: FaultHook = {
     const call = calls.getStore();
     if (marks && call && !marksOf.has(call)) markCall(marks);
   },
+  hold: (places, call, change) => {
+    const held = holders.get(places) ?? new Map<object, number>();
+    holders.set(places, held);
+    const count = (held.get(call) ?? 0) + change;
+    if (count > 0) held.set(call, count);
+    else held.delete(call);
+  },
+  crowded: (places) => {
+    for (const call of holders.get(places)?.keys() ?? []) {
+      if (marksOf.has(call)) {
+        hook.adopt(call);
+        return;
+      }
+    }
+  },
   watch: (instruments) => {
     if (watched.has(instruments)) return;
     watched.add(instruments);
@@ -84,6 +101,8 @@ const hook: FaultHook = {
 /** Has everything that is emitted carry the marks of faults; the returned function ends it. */
 export const startMarking = (): (() => void) => {
   ids.clear();
+  // What was given back while nobody was told would be held for ever.
+  holders = new WeakMap();
   setFaultHook(hook);
   return () => {
     if (faultHook() === hook) setFaultHook(undefined);

@@ -23,7 +23,20 @@ const MAX_ACTIVE = 5;
 /** Faults that have ended and are still listed. */
 const RECENT = 20;
 
-/** A fault cannot be armed; the message says why and what to do. */
+/**
+ * A fault cannot be armed; the message says why and what to do.
+ *
+ * @example
+ * ```ts
+ * import { ChaosError, createChaos } from 'mcp-resilience/chaos';
+ * const chaos = createChaos({ targets: [{ tool: 'headlines' }] });
+ * try {
+ *   chaos.arm({ kind: 'hang', target: { tool: 'headlnies' } });
+ * } catch (error) {
+ *   if (error instanceof ChaosError) console.error(error.message); // there is no tool "headlnies"; …
+ * }
+ * ```
+ */
 export class ChaosError extends Error {
   override readonly name = 'ChaosError';
 }
@@ -46,7 +59,15 @@ export interface Injection {
   strike(): boolean;
 }
 
-/** What is armed, and what was. */
+/**
+ * What is armed, and what was.
+ *
+ * @example
+ * ```ts
+ * import type { FaultList } from 'mcp-resilience/chaos';
+ * const isQuiet = ({ faults, halted }: FaultList): boolean => faults.length === 0 && !halted;
+ * ```
+ */
 export interface FaultList {
   readonly faults: readonly FaultReport[];
   /** Why nothing can be armed; absent unless halted. */

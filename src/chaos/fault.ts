@@ -200,7 +200,22 @@ export const injectSchema = z
   })
   .superRefine(checkFields);
 
-/** A fault as it is written, defaults left out. */
+/**
+ * A fault as it is written, defaults left out.
+ *
+ * @example
+ * ```ts
+ * import type { FaultInput } from 'mcp-resilience/chaos';
+ * const burst: FaultInput = {
+ *   kind: 'status',
+ *   status: 503,
+ *   target: { dependency: 'news-api' },
+ *   percent: 50,
+ *   seed: 7,
+ *   ttlSeconds: 30,
+ * };
+ * ```
+ */
 export type FaultInput = z.input<typeof faultSchema>;
 
 /** A fault that was checked, with its defaults. */

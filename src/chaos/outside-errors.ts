@@ -5,7 +5,16 @@
  */
 import type { Clock } from '../resilience/clock.ts';
 
-/** When faults end by themselves. */
+/**
+ * When faults end by themselves: too many calls fail that no fault is aimed at.
+ *
+ * @example
+ * ```ts
+ * import { type AutoStop, createChaos } from 'mcp-resilience/chaos';
+ * const autoStop: AutoStop = { errorRate: 0.1, minimumCalls: 50, windowSeconds: 30 };
+ * const chaos = createChaos({ targets: [{ tool: 'headlines' }], autoStop });
+ * ```
+ */
 export interface AutoStop {
   /** Share of failed calls from which all faults end, 0 to 1. Default 0.5. */
   readonly errorRate: number;

@@ -79,7 +79,7 @@ const SAFETY = `- At any sign of harm to others: \`halt_chaos\`. It ends everyth
 - Never aim at what real users depend on without somebody's word for it.`;
 
 const READING = `- \`injected\` counts attempts, not calls: a call that is retried can be struck more than once.
-- \`missed\` above 0: attempts were chosen, but made no request through \`fetch\` or undici, so nothing happened to them. Do not take that for resilience.
+- \`missed\` above 0: attempts were chosen, but made no request through \`fetch\`, undici or \`node:http\`, so nothing happened to them. Do not take that for resilience.
 - A call that **succeeds** although it was struck is the policies at work (retry, cache, fallback): look for \`degraded\` in the result.
 - \`TIMEOUT\`, then \`CIRCUIT_OPEN\`: the breaker did its work. \`CIRCUIT_OPEN\` carries \`retryAfter\`.
 - A call of **another** tool that fails or slows down is a finding, whatever the hypothesis says.

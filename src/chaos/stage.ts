@@ -79,10 +79,12 @@ const TOOL_ERROR: ToolResult = {
 
 const throughHttp = async <T>(injection: Injection, work: Work<T>): Promise<T> => {
   let struck = false;
+  let ended = false;
   const observed: Injection = {
     fault: injection.fault,
     strike: () => {
-      const strikes = injection.strike();
+      // What the attempt has left behind, such as a timer, is not it any more.
+      const strikes = !ended && injection.strike();
       struck ||= strikes;
       return strikes;
     },
@@ -90,7 +92,8 @@ const throughHttp = async <T>(injection: Injection, work: Work<T>): Promise<T> =
   try {
     return await inScope({ ...currentScope(), injection: observed }, work);
   } finally {
-    // It made no request through fetch or undici, or answered without one.
+    ended = true;
+    // It made no request that faults reach, or answered without one.
     if (!struck) injection.fault.missed += 1;
   }
 };

@@ -32,7 +32,7 @@ const hooksOf = ({ kind, hooks }: FaultyUpstream): UpstreamHooks => {
 
 /** Switches fault injection on, for the gateway of this process. */
 export const createGatewayChaos = (): GatewayChaos => {
-  const chaos = createChaos({ targets: [], excluded: [HEALTH_CHECK] });
+  const chaos = createChaos({ targets: [], excluded: [HEALTH_CHECK], nodeHttp: false });
   const { targets } = chaos;
   const followed = new Map<string, () => void>();
   /** Name of the tool that a request for something of chaos is about. */

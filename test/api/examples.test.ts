@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { inFolder } from '../fixtures/npm.ts';
-import { publicNames, root } from './public.ts';
+import { ENTRIES, type Entry, publicNames, root } from './public.ts';
 
 const BLOCK = /^```ts\n([\s\S]*?)^```$/gm;
 const DOCSTRING = /^[ \t]*\/\*\*([\s\S]*?)\*\//gm;
@@ -27,7 +27,9 @@ const TSCONFIG = {
     // An example shows what there is; it need not use it.
     noUnusedLocals: false,
     noUnusedParameters: false,
-    paths: { 'mcp-resilience': [join(root, 'src', 'index.ts')] },
+    paths: Object.fromEntries(
+      Object.entries(ENTRIES).map(([entry, file]) => [entry, [join(root, file)]]),
+    ),
   },
   include: ['*.ts'],
 };
@@ -61,7 +63,8 @@ const typeCheck = async (examples: ReadonlyMap<string, string>): Promise<string>
 describe('examples', () => {
   test('every example of a docstring or a document compiles as it stands', async () => {
     const documents = (await readdir(join(root, 'docs'))).filter((name) => name.endsWith('.md'));
-    const sources = [...new Set(publicNames().map(({ file }) => file))];
+    const names = (Object.keys(ENTRIES) as Entry[]).flatMap(publicNames);
+    const sources = [...new Set(names.map(({ file }) => file))];
     const examples = new Map<string, string>();
     const add = (file: string, blocks: readonly string[]): void => {
       const name = file.replaceAll(/[^\w]+/g, '-');
@@ -71,7 +74,7 @@ describe('examples', () => {
     for (const file of ['README.md', ...documents.map((name) => join('docs', name))]) {
       add(file, blocksOf(await readFile(join(root, file), 'utf8')));
     }
-    expect(examples.size).toBeGreaterThan(publicNames().length);
+    expect(examples.size).toBeGreaterThan(names.length);
     expect(await typeCheck(examples)).toBe('');
   });
 

@@ -4,8 +4,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import * as chaos from '../../src/chaos/index.ts';
 import * as library from '../../src/index.ts';
-import { publicNames, root } from './public.ts';
+import { ENTRIES, type Entry, publicNames, root } from './public.ts';
 
 /** Taking one away is a breaking change. */
 const VALUES = [
@@ -96,18 +97,37 @@ const TYPES = [
   'Work',
 ];
 
-const names = publicNames();
+/** `mcp-resilience/chaos`, apart so that who does not ask for it does not load it. */
+const CHAOS_VALUES = ['ChaosError', 'createChaos'];
+const CHAOS_TYPES = [
+  'AutoStop',
+  'Chaos',
+  'ChaosOptions',
+  'FaultInput',
+  'FaultList',
+  'FaultReport',
+  'SdkServer',
+  'ToolTarget',
+];
 
-describe('the public API', () => {
+const LISTED = {
+  'mcp-resilience': { exported: library, values: VALUES, types: TYPES },
+  'mcp-resilience/chaos': { exported: chaos, values: CHAOS_VALUES, types: CHAOS_TYPES },
+} as const;
+
+describe.each(Object.keys(ENTRIES) as Entry[])('the public API: %s', (entry) => {
+  const names = publicNames(entry);
+  const listed = LISTED[entry];
+
   test('exports these values and types, and no others', () => {
-    expect(Object.keys(library).sort()).toEqual(VALUES);
+    expect(Object.keys(listed.exported).sort()).toEqual(listed.values);
     const types = names.filter(({ kind }) => kind === 'type').map(({ name }) => name);
-    expect(types.sort()).toEqual(TYPES);
-    expect(names).toHaveLength(VALUES.length + TYPES.length);
+    expect(types.sort()).toEqual(listed.types);
+    expect(names).toHaveLength(listed.values.length + listed.types.length);
   });
 
   test('names each of them: nothing is exported wholesale or by default', () => {
-    const index = readFileSync(join(root, 'src', 'index.ts'), 'utf8');
+    const index = readFileSync(join(root, ENTRIES[entry]), 'utf8');
     expect(index).not.toMatch(/^export (?:\*|default)/m);
   });
 
@@ -120,10 +140,19 @@ describe('the public API', () => {
   test('shows each of them, types too, in an example that imports it by name', () => {
     const unshown = names.filter(({ name, doc }) => {
       const [, code = ''] = /^@example\n```ts\n([\s\S]+?)\n```$/m.exec(doc) ?? [];
-      const [, imported = ''] =
-        /^import (?:type )?\{([^}]+)\} from 'mcp-resilience';$/m.exec(code) ?? [];
-      return !imported.split(',').some((entry) => entry.trim().replace(/^type /, '') === name);
+      const shown = [...code.matchAll(/^import (?:type )?\{([^}]+)\} from '([^']+)';$/gm)]
+        .filter(([, , from]) => from === entry)
+        .flatMap(([, imported = '']) => imported.split(','))
+        .map((text) => text.trim().replace(/^type /, ''));
+      return !shown.includes(name);
     });
     expect(unshown.map(({ name }) => name)).toEqual([]);
   });
+});
+
+test('every entry of the package that is imported by name is looked at here', () => {
+  const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const own = ['./register', './package.json'];
+  const entries = Object.keys(exports).filter((key) => !own.includes(key));
+  expect(entries.map((key) => join('mcp-resilience', key))).toEqual(Object.keys(ENTRIES));
 });

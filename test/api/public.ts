@@ -1,12 +1,20 @@
 /**
  * @module
- * The public names as the sources declare them: what `src/index.ts` exports, from which file,
- * and what the docstring there says.
+ * The public names as the sources declare them: what each entry of the package exports, from
+ * which file, and what the docstring there says.
  */
 import { readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 
 export const root = join(import.meta.dirname, '..', '..');
+
+/** What is imported by name, and the file that stands behind it. */
+export const ENTRIES = {
+  'mcp-resilience': 'src/index.ts',
+  'mcp-resilience/chaos': 'src/chaos/index.ts',
+} as const;
+
+export type Entry = keyof typeof ENTRIES;
 
 /** One exported name. */
 export interface PublicName {
@@ -90,6 +98,6 @@ const find = (exported: string, { path, name, type }: Source): PublicName => {
   return find(exported, { ...next, type: type || next.type });
 };
 
-/** Every name of `src/index.ts`. */
-export const publicNames = (): PublicName[] =>
-  [...reexports(join(root, 'src', 'index.ts'))].map(([name, source]) => find(name, source));
+/** Every name of an entry. */
+export const publicNames = (entry: Entry): PublicName[] =>
+  [...reexports(join(root, ENTRIES[entry]))].map(([name, source]) => find(name, source));

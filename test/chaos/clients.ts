@@ -1,3 +1,10 @@
+import {
+  type ClientRequest,
+  Agent as HttpAgent,
+  request as httpRequest,
+  type IncomingMessage,
+} from 'node:http';
+import { Readable } from 'node:stream';
 import { Agent, request, fetch as undiciFetch } from 'undici';
 import { onTestFinished } from 'vitest';
 import type { Chaos } from '../../src/chaos/chaos.ts';
@@ -28,6 +35,22 @@ const read = async (response: Response, url: string): Promise<unknown> => {
   }
 };
 
+/** The answer to a request of `node:http`. */
+const answerTo = (asked: ClientRequest): Promise<Response> =>
+  new Promise((resolve, reject) => {
+    asked.once('error', reject);
+    asked.once('response', (message: IncomingMessage) => {
+      const headers = Object.entries(message.headers).map(([name, value]) => [name, String(value)]);
+      resolve(
+        new Response(Readable.toWeb(message) as never, {
+          status: message.statusCode ?? 0,
+          headers: headers as [string, string][],
+        }),
+      );
+    });
+    asked.end();
+  });
+
 /** The ways that tools make HTTP requests, by name; each keeps its connection alive. */
 export const CLIENTS: Readonly<Record<string, (chaos: Chaos) => Client>> = {
   'the global fetch': () => async (url, signal) => read(await fetch(url, { signal }), url),
@@ -48,5 +71,13 @@ export const CLIENTS: Readonly<Record<string, (chaos: Chaos) => Client>> = {
       headers: kept as [string, string][],
     });
     return read(answer, url);
+  },
+
+  'node:http': () => async (url, signal) => read(await answerTo(httpRequest(url, { signal })), url),
+
+  'node:http through a keep-alive Agent with one socket': () => {
+    const agent = new HttpAgent({ keepAlive: true, maxSockets: 1 });
+    onTestFinished(() => agent.destroy());
+    return async (url, signal) => read(await answerTo(httpRequest(url, { agent, signal })), url);
   },
 };

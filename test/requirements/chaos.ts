@@ -9,7 +9,7 @@ export const requirements = {
   },
   'chaos.kinds': {
     promise:
-      'each kind of fault leads to the failure code and the breaker effect that its documentation says, through fetch and through undici with a kept connection',
+      'each kind of fault leads to the failure code and the breaker effect that its documentation says, through fetch, undici and node:http, with a kept connection',
     source: 'design 7; issue 5',
   },
   'chaos.like-the-real-thing': {
@@ -75,10 +75,29 @@ export const requirements = {
     promise: 'chaos is refused where NODE_ENV is production, unless a second switch says so',
     source: 'design 7',
   },
+  'chaos.node-http': {
+    promise:
+      'requests of node:http and node:https are struck however they were imported and whatever their agent, and leave nothing in it',
+    source: 'design 7: faults enter as the innermost stage',
+  },
+  'chaos.own-server': {
+    promise:
+      'a server on the MCP SDK that uses the library has the chaos tools, its calls are struck and marked, and its upstream sees nothing of it',
+    source: 'design 7; the package exports what serve --chaos uses',
+  },
+  'chaos.own-server-production': {
+    promise: 'the library refuses fault injection in production, unless a second switch is set',
+    source: 'design 7',
+  },
   'chaos.marks': {
     promise:
       'events, spans and metric points that a fault caused carry fault.injected and fault.id, and no others do',
     source: 'design 4',
+  },
+  'chaos.marks-bulkhead': {
+    promise:
+      'a call that finds no place, because one that a fault struck keeps it, carries the mark of that fault',
+    source: 'design 4; issue 5, honesty in telemetry',
   },
   'chaos.marks-breaker': {
     promise:
