@@ -129,9 +129,10 @@ export class Attempt<T> implements CallContext, Expirable {
   }
 
   renew(): void {
-    // What waits for the deadline itself cannot be given more time.
+    // What waits for the deadline alone cannot be given more time.
     if (this.#settled || !this.queued) return;
     this.#host.expiry?.remove(this);
+    this.#timer?.cancel();
     this.#arm();
   }
 
@@ -146,7 +147,9 @@ export class Attempt<T> implements CallContext, Expirable {
   }
 
   onExpire(): void {
-    this.abandon(this.#host.timedOut('attempt', this.attempt));
+    // A process that was blocked may come to both at once.
+    const reason = this.#host.deadline?.expired ? 'deadline' : 'attempt';
+    this.abandon(this.#host.timedOut(reason, this.attempt));
   }
 
   #watch(): void {
@@ -163,13 +166,21 @@ export class Attempt<T> implements CallContext, Expirable {
   }
 
   #arm(): void {
-    const { clock, deadline, expiry, timeout } = this.#host;
+    const { clock, deadline, expiry } = this.#host;
     const now = expiry || deadline ? clock.now() : 0;
-    if (deadline !== undefined && deadline.at - now <= timeout) {
-      // Later ones may end sooner than this, so it cannot stand in the queue.
-      const onDeadline = () => this.abandon(this.#host.timedOut('deadline', this.attempt));
-      this.#timer = clock.setTimer(deadline.at - now, onDeadline);
-    } else expiry?.add(this, now);
+    if (deadline) this.#endAt(deadline, now);
+    expiry?.add(this, now);
+  }
+
+  /** A deadline before the time limit has a timer of its own; it may move while that runs. */
+  #endAt(deadline: Deadline, now: number): void {
+    const { clock, timeout } = this.#host;
+    const { at } = deadline;
+    if (at - now > timeout) return;
+    this.#timer = clock.setTimer(at - now, () => {
+      if (deadline.at > at) this.#endAt(deadline, clock.now());
+      else this.abandon(this.#host.timedOut('deadline', this.attempt));
+    });
   }
 
   #workDone(value: T): void {

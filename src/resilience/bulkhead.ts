@@ -3,8 +3,13 @@
  * Most calls at one time: what one slow dependency may occupy is bounded, and the rest of the
  * server stays afloat (the bulkhead of Nygard, "Release It!", 2nd ed. 2018, ch. 5).
  */
-import { context } from '@opentelemetry/api';
-import { emitEvent, type Observed, observeMetrics, type Report } from '../telemetry/instruments.ts';
+import {
+  emitEvent,
+  faultHook,
+  type Observed,
+  observeMetrics,
+  type Report,
+} from '../telemetry/instruments.ts';
 import { ATTR, EVENT } from '../telemetry/signals.ts';
 import { AdaptiveLimit } from './adaptive-limit.ts';
 import { type Clock, systemClock } from './clock.ts';
@@ -72,6 +77,10 @@ export class Bulkhead implements Observed {
   readonly #owner: WaitOwner;
   readonly #decisions: Decisions;
   readonly #unobserve: () => void;
+  readonly #grant = (): void => {
+    this.#active += 1;
+    this.#decisions.count('accepted');
+  };
   #limit = 0;
   #backgroundLimit = 0;
   #active = 0;
@@ -128,15 +137,17 @@ export class Bulkhead implements Observed {
     }
     if (this.tryAcquire(priority)) return PLACE;
     const now = this.#clock.now();
-    const latest = Math.min(now + this.#maxWait, deadline?.at ?? Number.POSITIVE_INFINITY);
-    if (this.#destroyed || latest <= now) return Promise.reject(this.refusal());
+    const longest = now + this.#maxWait;
+    if (this.#destroyed || Math.min(longest, deadline?.at ?? longest) <= now) {
+      return Promise.reject(this.refusal());
+    }
     if (this.#queued >= this.#maxQueue) {
       const shed = priority === 'background' ? undefined : this.#background.tail;
       if (shed === undefined) return Promise.reject(this.refusal());
       this.#turnAway(shed, 'shed');
     }
     const queue = priority === 'background' ? this.#background : this.#interactive;
-    return new Waiter(queue, this.#owner, this.#clock, now, latest, options).promise;
+    return new Waiter(queue, this.#owner, this.#clock, now, longest, options).promise;
   }
 
   /**
@@ -187,6 +198,8 @@ export class Bulkhead implements Observed {
 
   /** Counts a refusal and makes its error: for callers that only use `tryAcquire`. */
   refusal(reason: BulkheadRefusal = this.#destroyed ? 'destroyed' : 'full'): ResilienceError {
+    // A place that a faulted call keeps is what this one lacks.
+    if (reason !== 'destroyed') faultHook()?.crowded(this);
     this.#decisions.count('rejected');
     emitEvent(EVENT.bulkheadRejected, 'warn', {
       ...this.#decisions.dependency,
@@ -254,18 +267,13 @@ export class Bulkhead implements Observed {
       if (waiter.deadline !== undefined && waiter.deadline.at < this.#clock.now()) {
         this.#turnAway(waiter, 'timeout');
       } else {
-        this.#grant();
+        waiter.asCall(this.#grant);
         waiter.grant();
       }
     }
   }
 
   #turnAway(waiter: Waiter, reason: BulkheadRefusal): void {
-    waiter.refuse(context.with(waiter.context, () => this.refusal(reason)));
-  }
-
-  #grant(): void {
-    this.#active += 1;
-    this.#decisions.count('accepted');
+    waiter.refuse(waiter.inContext(() => this.refusal(reason)));
   }
 }

@@ -27,7 +27,7 @@ export interface PipelineOptions {
   readonly clock?: Clock;
   /** Default: `Math.random`. */
   readonly random?: Random;
-  /** Put in front of the built-in classification of what was thrown. */
+  /** Put in front of the built-in classification of what was thrown; asked once an attempt. */
   readonly classifier?: Classifier;
   /**
    * Finds the failure in a result that is one, such as a 429 told in a payload. A result of
@@ -77,7 +77,10 @@ export interface CallOptions<T> {
   readonly idempotent?: boolean;
   /** Key of the rate limit, such as the principal. Default: one bucket for all calls. */
   readonly rateLimitKey?: string;
-  /** Identity of the answer (`cacheKey`), principal included. Without one nothing is cached. */
+  /**
+   * Identity of the answer (`cacheKey`), principal included. Without one nothing is cached. The
+   * work must not ask for the same key: it would wait for itself, and fails with `INTERNAL_ERROR`.
+   */
   readonly cacheKey?: string;
   /** False asks for a new answer; it is put into the cache all the same. Default true. */
   readonly useCache?: boolean;
@@ -87,7 +90,8 @@ export interface CallOptions<T> {
   readonly priority?: Priority;
   /**
    * Gives a lesser answer when the call failed in a way that passes by itself; undefined means
-   * that there is none. Tried after a stale answer that is still allowed, never cached.
+   * that there is none. Tried after a stale answer that is still allowed, never cached. The deadline
+   * bounds it too; when that has passed before, only what needs no waiting is given.
    */
   readonly fallback?: (failure: Failure) => T | undefined | PromiseLike<T | undefined>;
 }

@@ -15,7 +15,8 @@ import {
 import { ATTR, attemptSpanName, EVENT } from '../telemetry/signals.ts';
 import { saysOverload } from './adaptive-limit.ts';
 import { Attempt, type AttemptHost, type Work } from './attempt.ts';
-import type { BreakerPermit } from './breaker-model.ts';
+import type { BreakerOutcome, BreakerPermit } from './breaker-model.ts';
+import type { Bulkhead } from './bulkhead.ts';
 import type { CircuitBreaker } from './circuit-breaker.ts';
 import type { Clock } from './clock.ts';
 import type { Deadline } from './deadline.ts';
@@ -23,14 +24,26 @@ import { createFailure, type Failure, ResilienceError } from './failure.ts';
 import type { Racer } from './hedge.ts';
 import type { ExpiryQueue } from './timeout.ts';
 
-/** A result that a classifier took for a failure: thrown inside, handed out as the result. */
-export class FailedResult<T> {
-  readonly value: T;
-  readonly failure: Failure;
+/**
+ * How an attempt failed. Thrown inside, so that everybody who asks what it was has one answer: a
+ * classifier of the user's may be dear, or count.
+ */
+export class FailedAttempt {
+  /** What was thrown; or the result that a classifier took for a failure, handed out in the end. */
+  readonly error: unknown;
+  readonly isResult: boolean;
+  readonly #classify: () => Failure;
+  #failure: Failure | undefined;
 
-  constructor(value: T, failure: Failure) {
-    this.value = value;
-    this.failure = failure;
+  constructor(error: unknown, classify: () => Failure, isResult = false) {
+    this.error = error;
+    this.isResult = isResult;
+    this.#classify = classify;
+  }
+
+  get failure(): Failure {
+    this.#failure ??= this.#classify();
+    return this.#failure;
   }
 }
 
@@ -43,8 +56,8 @@ export interface CallEnvironment {
   /** The breaker, when it counts attempts. */
   readonly attemptBreaker: CircuitBreaker | undefined;
   classify(error: unknown): Failure;
-  /** Gives the place in the bulkhead back, with what an adaptive limit learns from the call. */
-  release(rtt: number | undefined, dropped: boolean): void;
+  /** What was thrown on the way of an attempt, with what it means. */
+  failed(error: unknown): FailedAttempt;
 }
 
 export class Call<T> implements AttemptHost {
@@ -55,18 +68,19 @@ export class Call<T> implements AttemptHost {
   readonly callerSignal: AbortSignal | undefined;
   /** Attempts started, hedges included. */
   attempts = 0;
-  holdsPlace = false;
   /** When its first attempt began, where somebody wants to know how long it took. */
   startedAt: number | undefined = undefined;
   succeeded = false;
-  /** The failure that the result itself tells of, if it does. */
-  resultFailure: Failure | undefined = undefined;
+  /** How it has failed in the end: what `run` throws, or what the result tells of. */
+  failure: Failure | undefined = undefined;
   readonly #env: CallEnvironment;
   readonly #classifyResult: ((value: T) => Failure | undefined) | undefined;
   /** Where events belong that happen when nothing of the call runs: its time is up. */
   readonly #context: Context | undefined;
   /** The same for fault injection; undefined without it. */
   readonly #subject: object | undefined;
+  /** Where it holds a place. */
+  #places: Bulkhead | undefined = undefined;
   #overloaded = false;
   #deadlinePassed: ResilienceError | undefined = undefined;
   #working = 0;
@@ -105,7 +119,7 @@ export class Call<T> implements AttemptHost {
   }
 
   #launch(work: Work<T>, retry: boolean): Racer<T> {
-    const { attemptBreaker, classify } = this.#env;
+    const { attemptBreaker } = this.#env;
     const permit = attemptBreaker?.tryAcquire();
     if (attemptBreaker && !permit) {
       return { promise: Promise.reject(attemptBreaker.refuse()), abandon() {} };
@@ -114,33 +128,13 @@ export class Call<T> implements AttemptHost {
     const attempt = new Attempt<T>(this, ++this.attempts);
     let abandoned = false;
     const givenUp = () => abandoned || this.callerSignal?.aborted === true;
-    const started = this.clock.now();
-    const promise = this.#observe(attempt.attempt, retry, givenUp, () => attempt.run(work)).then(
-      (value) => {
-        this.#settle(permit, 'success', started);
-        return value;
-      },
-      (error: unknown) => {
-        const failed = !givenUp() && classify(failureOf(error)).weight === 'infrastructure';
-        this.#settle(permit, failed ? 'failure' : 'ignored', started);
-        throw error;
-      },
-    );
     return {
-      promise,
+      promise: this.#observe(attempt, work, retry, permit, givenUp),
       abandon: (reason) => {
         abandoned = true;
         attempt.abandon(reason);
       },
     };
-  }
-
-  #settle(
-    permit: BreakerPermit | undefined,
-    outcome: 'success' | 'failure' | 'ignored',
-    started: number,
-  ): void {
-    if (permit) this.#env.attemptBreaker?.settle(permit, outcome, started);
   }
 
   /** A classifier that throws is passed over: it must not lose an answer that is there. */
@@ -153,44 +147,65 @@ export class Call<T> implements AttemptHost {
     }
   }
 
-  /** Judges the result; traces the second and later attempts, and counts those that are retries. */
+  /**
+   * Judges the result; traces the second and later attempts, counts those that are retries, and
+   * tells the breaker that counts attempts.
+   *
+   * @throws FailedAttempt
+   */
   async #observe(
-    number: number,
+    attempt: Attempt<T>,
+    work: Work<T>,
     retry: boolean,
+    permit: BreakerPermit | undefined,
     givenUp: () => boolean,
-    run: () => Promise<T>,
   ): Promise<T> {
-    const { name, classify } = this.#env;
+    const { name, attemptBreaker } = this.#env;
+    const started = this.clock.now();
     const judged = async (): Promise<T> => {
-      const value = await run();
+      const value = await attempt.run(work);
       const failure = this.#failureIn(value);
-      if (failure) throw new FailedResult(value, failure);
+      if (failure) {
+        const classify = () => this.#env.classify(new ResilienceError(failure));
+        throw new FailedAttempt(value, classify, true);
+      }
       return value;
     };
-    if (number === 1) return judged();
+    const number = attempt.attempt;
     const attributes = { [ATTR.dependency]: name, [ATTR.attempt]: number };
-    const span = startChildSpan(attemptSpanName(number), attributes);
+    const span = number > 1 ? startChildSpan(attemptSpanName(number), attributes) : undefined;
     const counted = (outcome: string) =>
       retry &&
       instruments().retryAttempts.add(1, { [ATTR.dependency]: name, [ATTR.outcome]: outcome });
+    let outcome: BreakerOutcome = 'ignored';
     try {
       const value = span
         ? await context.with(trace.setSpan(context.active(), span), judged)
         : await judged();
-      counted('success');
+      outcome = 'success';
+      counted(outcome);
       return value;
     } catch (error) {
-      const failure = classify(failureOf(error));
-      span?.setAttribute(ATTR.failureCode, failure.code);
+      const failed = this.#env.failed(error);
+      span?.setAttribute(ATTR.failureCode, failed.failure.code);
       // Cancelled, or made needless by a hedge: it has not failed.
-      if (!givenUp()) counted('failure');
-      throw error;
+      if (!givenUp()) {
+        counted('failure');
+        if (permit && failed.failure.weight === 'infrastructure') outcome = 'failure';
+      }
+      throw failed;
     } finally {
       endSpan(span);
+      if (permit) attemptBreaker?.settle(permit, outcome, started);
     }
   }
 
-  timedOut(reason: 'attempt' | 'deadline', attempt: number = this.attempts): ResilienceError {
+  /** @param cause what had failed before, while the time that was left went by */
+  timedOut(
+    reason: 'attempt' | 'deadline',
+    attempt: number = this.attempts,
+    cause?: unknown,
+  ): ResilienceError {
     // The deadline ends all attempts that are out, but passes once.
     if (reason === 'deadline' && this.#deadlinePassed) return this.#deadlinePassed;
     const { name, timeout } = this.#env;
@@ -208,8 +223,15 @@ export class Call<T> implements AttemptHost {
       return new ResilienceError(createFailure('TIMEOUT', { message }));
     }
     const message = `the deadline passed before "${name}" had answered`;
-    this.#deadlinePassed = new ResilienceError(createFailure('DEADLINE_EXCEEDED', { message }));
+    const failure = createFailure('DEADLINE_EXCEEDED', { message, cause });
+    this.#deadlinePassed = new ResilienceError(failure);
     return this.#deadlinePassed;
+  }
+
+  /** Has a place, until all that it does there has ended. */
+  holds(places: Bulkhead): void {
+    this.#places = places;
+    if (this.#subject) faultHook()?.hold(places, this.#subject, 1);
   }
 
   workEnded(): void {
@@ -225,22 +247,21 @@ export class Call<T> implements AttemptHost {
 
   /** It has failed for good: tells an adaptive limit whether its dependency has too much to do. */
   failed(failure: Failure): void {
+    this.failure = failure;
     this.#overloaded = saysOverload(failure);
   }
 
   // Work that nobody waits for any more still uses the dependency, so the place is held until
   // all of it has ended.
   #giveBack(): void {
-    if (!this.#over || this.#working > 0 || !this.holdsPlace) return;
-    this.holdsPlace = false;
+    const places = this.#places;
+    if (!this.#over || this.#working > 0 || places === undefined) return;
+    this.#places = undefined;
     // Only one undisturbed attempt tells how long the dependency takes.
     const telling = this.#overloaded || (this.succeeded && this.attempts === 1);
     const { startedAt } = this;
     const rtt = telling && startedAt !== undefined ? this.clock.now() - startedAt : undefined;
-    this.#env.release(rtt, this.#overloaded);
+    if (this.#subject) faultHook()?.hold(places, this.#subject, -1);
+    places.release(rtt, this.#overloaded);
   }
 }
-
-/** What a policy threw, or the failure in a result that was judged one. */
-export const failureOf = (error: unknown): unknown =>
-  error instanceof FailedResult ? new ResilienceError(error.failure) : error;

@@ -22,15 +22,18 @@ export class Deadline {
   static readonly never: Deadline = new Deadline(Number.POSITIVE_INFINITY, systemClock);
 
   readonly #clock: Clock;
-
-  /** When it ends, in milliseconds of the clock it was made with. */
-  readonly at: number;
+  readonly #at: number;
 
   /** @throws RangeError for NaN: it would never pass, and hide every other deadline */
   constructor(at: number, clock: Clock = systemClock) {
     if (Number.isNaN(at)) throw new RangeError('Deadline: at must be a number, got NaN');
-    this.at = at;
+    this.#at = at;
     this.#clock = clock;
+  }
+
+  /** When it ends, in milliseconds of the clock it was made with. */
+  get at(): number {
+    return this.#at;
   }
 
   /** A deadline `ms` milliseconds from now. */
@@ -50,7 +53,29 @@ export class Deadline {
 
   /** The earlier of the two. */
   earlier(other: Deadline | undefined): Deadline {
-    return other !== undefined && other.at < this.at ? other : this;
+    if (other === undefined) return this;
+    // Which of the two it is may change.
+    if (this instanceof LiveDeadline || other instanceof LiveDeadline) {
+      return new LiveDeadline(() => Math.min(this.at, other.at), this.#clock);
+    }
+    return other.at < this.at ? other : this;
+  }
+}
+
+/**
+ * A deadline that may move to a later time, as that of a flight does when one comes who has more.
+ * Whoever acts when it passes must look whether it still is the time. Internal to shared flights.
+ */
+export class LiveDeadline extends Deadline {
+  readonly #latest: () => number;
+
+  constructor(latest: () => number, clock?: Clock) {
+    super(latest(), clock);
+    this.#latest = latest;
+  }
+
+  override get at(): number {
+    return this.#latest();
   }
 }
 

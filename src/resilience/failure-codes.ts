@@ -5,7 +5,7 @@
  */
 
 import type { Failure, FailureCode } from './failure-model.ts';
-import { english } from './texts-en.ts';
+import { codes } from './texts-en-codes.ts';
 
 /** What a code means for the policies. */
 export type FailureProfile = Pick<
@@ -97,7 +97,7 @@ export type FailureDetails = {
  * ```
  */
 export const createFailure = (code: FailureCode, details: FailureDetails = {}): Failure => {
-  const text = english.codes[code];
+  const text = codes[code];
   const profile = failureProfiles[code];
   // Field by field: this is a good part of what a failing call costs.
   const failure: { -readonly [K in keyof Failure]: Failure[K] } = {

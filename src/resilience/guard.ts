@@ -8,7 +8,7 @@ import { ATTR, EVENT } from '../telemetry/signals.ts';
 import type { Work } from './attempt.ts';
 import type { BreakerOutcome, BreakerPermit } from './breaker-model.ts';
 import { Bulkhead } from './bulkhead.ts';
-import { Call, type CallEnvironment, FailedResult, failureOf } from './call.ts';
+import { Call, type CallEnvironment, FailedAttempt } from './call.ts';
 import type { CallOptions, PipelineOptions } from './call-options.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 import { type Clock, sleep, systemClock } from './clock.ts';
@@ -71,14 +71,20 @@ export class Guard {
       timeout: timeout ?? Number.POSITIVE_INFINITY,
       attemptBreaker: perAttempt ? this.breaker : undefined,
       classify: (error) => classify(error, classifyOptions),
-      release: (rtt, dropped) => this.bulkhead?.release(rtt, dropped),
+      failed: (error) =>
+        error instanceof FailedAttempt
+          ? error
+          : new FailedAttempt(error, () => this.classify(error)),
     };
   }
 
-  /** A new call, with the earliest of the deadlines that hold for it. */
-  call<T>(options: CallOptions<T>): Call<T> {
+  /** A new call. The deadline is by default the earliest of those that hold for it. */
+  call<T>(
+    options: CallOptions<T>,
+    deadline: Deadline | undefined = this.#deadline(options),
+  ): Call<T> {
     const { signal, classifyResult = this.classifyResult } = options;
-    return new Call<T>(this.#env, this.#deadline(options), signal, classifyResult);
+    return new Call<T>(this.#env, deadline, signal, classifyResult);
   }
 
   classify(error: unknown): Failure {
@@ -110,13 +116,13 @@ export class Guard {
     if (bulkhead && !bulkhead.tryAcquire(options.priority)) {
       const place = bulkhead.acquire(waiting(call, options));
       return place.then(() => {
-        call.holdsPlace = true;
+        call.holds(bulkhead);
         const gone = goneIn(call);
         if (gone) call.end();
         return gone ?? this.#start(call, work, options);
       });
     }
-    call.holdsPlace = bulkhead !== undefined;
+    if (bulkhead) call.holds(bulkhead);
     return this.#start(call, work, options);
   }
 
@@ -141,7 +147,7 @@ export class Guard {
     const started = breaker?.timed ? this.#clock.now() : 0;
     let outcome: BreakerOutcome = 'ignored';
     let previousDelay = 0;
-    let previousError: unknown;
+    let previous: FailedAttempt | undefined;
     this.#budget?.onCall(this.#clock.now());
     if (this.#adaptive) call.startedAt = this.#clock.now();
     try {
@@ -156,9 +162,10 @@ export class Guard {
         } catch (caught) {
           if (signal?.aborted) throw signal.reason;
           // A breaker that opens between two attempts ends the call, and says less than they did.
-          const tripped = this.breaker?.refused(caught) === true;
-          const error = tripped && round > 1 ? previousError : caught;
-          const failure = this.#env.classify(failureOf(error));
+          let failed = this.#env.failed(caught);
+          const tripped = this.breaker?.refused(failed.error) === true;
+          if (tripped && previous) failed = previous;
+          const { error, failure } = failed;
           const next = tripped
             ? undefined
             : this.#next(failure, call, round, idempotent, previousDelay);
@@ -168,19 +175,17 @@ export class Guard {
             // A process that was blocked may wake when the time for another attempt is over.
             if (!call.deadline?.expired) {
               previousDelay = next;
-              previousError = error;
+              previous = failed;
               continue;
             }
           }
           outcome = failure.weight === 'infrastructure' ? 'failure' : 'ignored';
           call.failed(failure);
-          if (error instanceof FailedResult) {
-            call.resultFailure = failure;
-            return error.value as T;
-          }
-          throw mayRepeat(failure, idempotent) || failure.delivery !== 'lost'
-            ? error
-            : outcomeUnknown(this.name, failure, error);
+          if (failed.isResult) return error as T;
+          if (mayRepeat(failure, idempotent) || failure.delivery !== 'lost') throw error;
+          const unknown = outcomeUnknown(this.name, failure, error);
+          call.failure = unknown.failure;
+          throw unknown;
         }
       }
     } finally {
@@ -240,9 +245,9 @@ export class Guard {
       },
       isFatal: (error) => {
         // A hedge that the breaker refused says nothing of the attempts that are out.
-        if (this.breaker?.refused(error)) return false;
-        const { retryable } = this.#env.classify(failureOf(error));
-        return !retryable || call.callerSignal?.aborted === true;
+        const failed = this.#env.failed(error);
+        if (this.breaker?.refused(failed.error)) return false;
+        return call.callerSignal?.aborted === true || !failed.failure.retryable;
       },
       onHedge: (outcome) => {
         counted(outcome);
@@ -253,12 +258,10 @@ export class Guard {
 
   /** The earliest of the settings' deadline, the caller's, and that of the call around this one. */
   #deadline<T>(options: CallOptions<T>): Deadline | undefined {
-    const outer = currentDeadline();
-    let earliest = options.deadline?.earlier(outer) ?? outer;
+    let earliest = currentDeadline();
+    if (options.deadline) earliest = options.deadline.earlier(earliest);
     if (this.#limit !== undefined) {
-      const own = this.#clock.now() + this.#limit;
-      if (own < (earliest?.at ?? Number.POSITIVE_INFINITY))
-        earliest = new Deadline(own, this.#clock);
+      earliest = Deadline.after(this.#limit, this.#clock).earlier(earliest);
     }
     return earliest?.at === Number.POSITIVE_INFINITY ? undefined : earliest;
   }
@@ -275,10 +278,10 @@ const goneIn = <T>(call: Call<T>): Promise<never> | undefined => {
   return call.deadline?.expired ? rejected(call.timedOut('deadline')) : undefined;
 };
 
-const waiting = <T>(call: Call<T>, options: CallOptions<T>) => ({
-  ...(options.signal && { signal: options.signal }),
-  ...(call.deadline && { deadline: call.deadline }),
-  ...(options.priority && { priority: options.priority }),
+const waiting = <T>({ callerSignal, deadline }: Call<T>, { priority }: CallOptions<T>) => ({
+  signal: callerSignal,
+  deadline,
+  priority,
 });
 
 const outcomeUnknown = (name: string, failure: Failure, cause: unknown): ResilienceError => {

@@ -117,7 +117,7 @@ export class Hedge {
           },
           (error: unknown) => {
             out--;
-            if (out === 0 || host.isFatal(error)) end(-1, () => rejectRace(error));
+            if (!over && (out === 0 || host.isFatal(error))) end(-1, () => rejectRace(error));
           },
         );
         if (racers.length <= this.#maxHedges) {

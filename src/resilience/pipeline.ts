@@ -15,6 +15,7 @@ import { ATTR, EVENT } from '../telemetry/signals.ts';
 import type { Work } from './attempt.ts';
 import type { Bulkhead } from './bulkhead.ts';
 import { type CacheHit, ResultCache } from './cache.ts';
+import type { Call } from './call.ts';
 import type { CallOptions, PipelineOptions } from './call-options.ts';
 import type { CircuitBreaker } from './circuit-breaker.ts';
 import { type Clock, systemClock } from './clock.ts';
@@ -22,12 +23,12 @@ import { Deadline, runWithDeadline } from './deadline.ts';
 import { createFailure, type Failure } from './failure.ts';
 import { Guard } from './guard.ts';
 import type { Hedge } from './hedge.ts';
-import { orAborted } from './or-aborted.ts';
+import { waitFor } from './or-aborted.ts';
 import { type PolicySettings, policyRules } from './policy.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 import type { Retry } from './retry.ts';
 import { resolve } from './settings.ts';
-import { SingleFlight } from './single-flight.ts';
+import { apart, SingleFlight } from './single-flight.ts';
 
 /**
  * How a call ended, with everything an honest answer must say about it.
@@ -129,7 +130,8 @@ export class Pipeline {
    *
    * @throws what `work` threw in its last attempt; the signal's reason when the caller
    * cancelled; a `ResilienceError` for what the policies decided (`CIRCUIT_OPEN`, `TIMEOUT`,
-   * `RATE_LIMIT_EXCEEDED`, `BULKHEAD_FULL`, `DEADLINE_EXCEEDED`, `OUTCOME_UNKNOWN`)
+   * `RATE_LIMIT_EXCEEDED`, `BULKHEAD_FULL`, `DEADLINE_EXCEEDED`, `OUTCOME_UNKNOWN`;
+   * `INTERNAL_ERROR` for work that waits for its own `cacheKey`)
    */
   execute<T>(work: Work<T>, options: CallOptions<T> = NO_OPTIONS): Promise<T> {
     if (options.fallback === undefined && options.cacheKey === undefined) {
@@ -142,13 +144,9 @@ export class Pipeline {
   }
 
   /** Makes a protected call and tells how it ended. Never rejects. */
-  async outcome<T>(work: Work<T>, options: CallOptions<T> = NO_OPTIONS): Promise<Outcome<T>> {
-    const fetched =
-      this.cache && options.cacheKey !== undefined
-        ? await this.#cached(this.cache as ResultCache<T>, options.cacheKey, work, options)
-        : await this.#fetch(work, options);
-    if (fetched.ok || !options.fallback || !passes(fetched.failure)) return fetched;
-    return this.#fallback(fetched, options.fallback, options.signal);
+  outcome<T>(work: Work<T>, options: CallOptions<T> = NO_OPTIONS): Promise<Outcome<T>> {
+    const key = this.cache && options.cacheKey;
+    return key === undefined ? this.#uncached(work, options) : this.#cached(key, work, options);
   }
 
   /** Ends timers and metrics of all policies. Calls in flight go on. Idempotent. */
@@ -156,111 +154,113 @@ export class Pipeline {
     this.#guard.destroy();
   }
 
-  async #cached<T>(
-    cache: ResultCache<T>,
-    key: string,
-    work: Work<T>,
-    options: CallOptions<T>,
-  ): Promise<Outcome<T>> {
+  async #uncached<T>(work: Work<T>, options: CallOptions<T>): Promise<Outcome<T>> {
+    const call = this.#guard.call(options);
+    const fetched = await this.#fetch(call, work, options);
+    return fetched.ok ? fetched : this.#orFallback(fetched, call, options);
+  }
+
+  async #cached<T>(key: string, work: Work<T>, options: CallOptions<T>): Promise<Outcome<T>> {
+    const cache = this.cache as ResultCache<T>;
+    const { useCache = true } = options;
     const hit = cache.get(key);
-    const wanted = options.useCache !== false;
-    if (wanted && hit?.state === 'fresh') {
+    if (useCache && hit?.state === 'fresh') {
       this.#countCache('hit');
       return answerOf(hit, 'cache');
     }
-    if (wanted && hit?.state === 'stale') {
+    if (useCache && hit?.state === 'stale') {
       this.#serveStale(hit);
       // Nobody waits for the new one: it must not end with this caller or at its deadline.
       const { signal: _signal, deadline: _deadline, ...background } = options;
-      runWithDeadline(Deadline.never, () => this.#fly(cache, key, work, background)).promise.catch(
-        () => {},
-      );
+      const refresh = () => this.#fly(cache, key, this.#guard.call(background), work, background);
+      apart(() => runWithDeadline(Deadline.never, refresh));
       return answerOf(hit, 'stale');
     }
-    const askedAt = hit ? this.#clock.now() : 0;
-    const { promise, shared } = this.#fly(cache, key, work, options);
-    this.#countCache(shared ? 'shared' : wanted ? 'miss' : 'bypass');
-    let fetched: Outcome<T>;
-    try {
-      fetched = await (shared ? this.#noLongerThan(options, promise) : promise);
-      if (shared) faultHook()?.adopt(fetched);
-    } catch (error) {
-      return { ok: false, error, failure: cancelled(this.name, error), attempts: 0 };
-    }
-    if (fetched.ok || !hit || !passes(fetched.failure)) return fetched;
-    // It has grown older while the call failed.
-    const stale = { ...hit, age: hit.age + this.#clock.now() - askedAt };
-    if (stale.age >= cache.ttl + this.#staleIfError) return fetched;
-    this.#serveStale(stale);
-    return { ...answerOf(stale, 'stale'), failure: fetched.failure, attempts: fetched.attempts };
-  }
-
-  /** A flight ends with the deadline of who began it; who joined may have an earlier one. */
-  #noLongerThan<T>(options: CallOptions<T>, flight: Promise<Outcome<T>>): Promise<Outcome<T>> {
     const call = this.#guard.call(options);
-    const { deadline } = call;
-    if (deadline === undefined) return flight;
-    return new Promise((resolve, reject) => {
-      const timer = this.#clock.setTimer(deadline.remaining(), () => {
-        const error = call.timedOut('deadline');
-        resolve({ ok: false, error, failure: error.failure, attempts: 0 });
-      });
-      void flight.then(resolve, reject).finally(() => timer.cancel());
-    });
+    const askedAt = hit ? this.#clock.now() : 0;
+    const { promise, shared } = this.#fly(cache, key, call, work, options);
+    this.#countCache(shared ? 'shared' : useCache ? 'miss' : 'bypass');
+    const fetched = await promise;
+    if (shared) faultHook()?.adopt(fetched);
+    if (fetched.ok) return fetched;
+    if (hit && passes(fetched.failure)) {
+      // It has grown older while the call failed.
+      const stale = { ...hit, age: hit.age + this.#clock.now() - askedAt };
+      if (stale.age < cache.ttl + this.#staleIfError) {
+        this.#serveStale(stale);
+        const { failure, attempts } = fetched;
+        return { ...answerOf(stale, 'stale'), failure, attempts };
+      }
+    }
+    return this.#orFallback(fetched, call, options);
   }
 
   #fly<T>(
     cache: ResultCache<T>,
     key: string,
+    passenger: Call<T>,
     work: Work<T>,
     options: CallOptions<T>,
   ): { promise: Promise<Outcome<T>>; shared: boolean } {
     const flights = this.#flights as unknown as SingleFlight<Outcome<T>>;
-    return flights.run(key, options.signal, async (signal) => {
-      const fetched = await this.#fetch(work, { ...options, signal });
+    let call: Call<T> | undefined;
+    const start = async (signal: AbortSignal, deadline: Deadline | undefined) => {
+      const flight = { ...options, signal };
+      call = this.#guard.call(flight, deadline);
+      const fetched = await this.#fetch(call, work, flight);
       if (!fetched.ok || fetched.failure !== undefined) {
         faultHook()?.carry(fetched);
         return fetched;
       }
       cache.set(key, fetched.value);
       return { ...fetched, cachedUntil: this.#clock.wallTime() + cache.ttl };
-    });
+    };
+    const { promise, shared } = flights.run(key, options.signal, start, passenger);
+    // Rejects when this caller leaves; the attempts are those of who began it.
+    const told = (error: unknown) => this.#failed<T>(error, passenger, call?.attempts);
+    return { promise: promise.catch(told), shared };
   }
 
-  async #fetch<T>(work: Work<T>, options: CallOptions<T>): Promise<Outcome<T>> {
-    const call = this.#guard.call(options);
+  async #fetch<T>(call: Call<T>, work: Work<T>, options: CallOptions<T>): Promise<Outcome<T>> {
     try {
       const value = await this.#guard.run(call, work, options);
-      const failure = call.resultFailure;
-      return {
-        ok: true,
-        value,
-        source: 'call',
-        attempts: call.attempts,
-        ...(failure && { failure }),
-      };
+      const { attempts, failure } = call;
+      return { ok: true, value, source: 'call', attempts, ...(failure && { failure }) };
     } catch (error) {
-      const failure = options.signal?.aborted
-        ? cancelled(this.name, error)
-        : this.#guard.classify(error);
-      return { ok: false, error, failure, attempts: call.attempts };
+      return this.#failed(error, call);
     }
   }
 
-  async #fallback<T>(
+  #failed<T>(error: unknown, call: Call<T>, attempts = call.attempts): Outcome<T> & { ok: false } {
+    const failure = call.callerSignal?.aborted
+      ? cancelled(this.name, error)
+      : (call.failure ?? this.#guard.classify(error));
+    return { ok: false, error, failure, attempts };
+  }
+
+  async #orFallback<T>(
     failed: Outcome<T> & { ok: false },
-    fallback: NonNullable<CallOptions<T>['fallback']>,
-    signal: AbortSignal | undefined,
+    call: Call<T>,
+    { fallback }: CallOptions<T>,
   ): Promise<Outcome<T>> {
     const { failure, attempts } = failed;
+    if (!fallback || !passes(failure)) return failed;
+    const { callerSignal: signal, clock, deadline } = call;
     let value: T | undefined;
     try {
-      const asked = (async () => fallback(failure))();
-      value = await (signal ? orAborted(asked, signal) : asked);
+      const ask = async () => fallback(failure);
+      const wait = waitFor(deadline ? runWithDeadline(deadline, ask) : ask(), signal);
+      if (deadline) wait.leaveAt(deadline, clock, () => LATE);
+      value = await wait.promise;
     } catch (error) {
       if (signal?.aborted) {
         const { reason } = signal;
-        return { ok: false, error: reason, failure: cancelled(this.name, reason), attempts };
+        return { ...failed, error: reason, failure: cancelled(this.name, reason) };
+      }
+      if (error === LATE) {
+        if (failure.code === 'DEADLINE_EXCEEDED') return failed;
+        const late = call.timedOut('deadline', attempts, failed.error);
+        return { ...failed, error: late, failure: late.failure };
       }
       // The first failure says more about what is wrong than that of its replacement.
       diag.error(`fallback of "${this.name}" threw`, error);
@@ -305,6 +305,9 @@ export const createPipeline = (
 ): Pipeline => new Pipeline(name, settings, options);
 
 const NO_OPTIONS = {};
+
+/** The deadline passed before the fallback had answered. */
+const LATE = Symbol();
 
 /** What never passes by itself is somebody's to mend: a lesser answer would only hide it. */
 const passes = (failure: Failure): boolean => failure.severity !== 'permanent';

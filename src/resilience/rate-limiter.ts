@@ -3,7 +3,6 @@
  * Most calls in a period, per key. A token bucket that is refilled by elapsed time: no timer
  * runs unless somebody waits, and an idle bucket costs nothing but its entry.
  */
-import { context } from '@opentelemetry/api';
 import { emitEvent } from '../telemetry/instruments.ts';
 import { ATTR, EVENT } from '../telemetry/signals.ts';
 import { type Clock, systemClock, type Timer } from './clock.ts';
@@ -68,6 +67,7 @@ export class RateLimiter {
   readonly #maxWait: number;
   readonly #buckets: LruMap<string, KeyBucket>;
   readonly #decisions: Decisions;
+  readonly #accept = (): void => this.#decisions.count('accepted');
   #latest = Number.NEGATIVE_INFINITY;
 
   /**
@@ -105,7 +105,7 @@ export class RateLimiter {
     const wait = this.#wait(bucket, time, priority, 1);
     if (wait > 0) return wait;
     bucket.take();
-    this.#decisions.count('accepted');
+    this.#accept();
     return 0;
   }
 
@@ -130,7 +130,7 @@ export class RateLimiter {
     bucket.line ??= this.#openLine(bucket);
     const { background, interactive, owner } = bucket.line;
     const queue = priority === 'background' ? background : interactive;
-    const waiter = new Waiter(queue, owner, this.#clock, now, latest, options);
+    const waiter = new Waiter(queue, owner, this.#clock, now, now + this.#maxWait, options);
     this.#serve(bucket);
     return waiter.promise;
   }
@@ -209,7 +209,7 @@ export class RateLimiter {
     const priority = waiter.queue === bucket.line?.background ? 'background' : 'interactive';
     // It stands in the line itself, hence the 0.
     const wait = this.#wait(bucket, this.#forward(this.#clock.now()), priority, 0);
-    waiter.refuse(context.with(waiter.context, () => this.refusal(wait)));
+    waiter.refuse(waiter.inContext(() => this.refusal(wait)));
   }
 
   /** Grants what is due, and sets the one timer of the line to when the next one is. */
@@ -228,7 +228,7 @@ export class RateLimiter {
           this.#turnAway(bucket, waiter);
         } else {
           bucket.take();
-          this.#decisions.count('accepted');
+          waiter.asCall(this.#accept);
           waiter.grant();
         }
         continue;

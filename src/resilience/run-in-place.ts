@@ -2,6 +2,7 @@
  * @module
  * Runs work that holds a place of a bulkhead. Internal to the bulkhead.
  */
+import { faultHook } from '../telemetry/instruments.ts';
 import { saysOverload } from './adaptive-limit.ts';
 import type { Clock } from './clock.ts';
 import { classify } from './failure.ts';
@@ -27,7 +28,8 @@ export const runInPlace = <T>(
   signal: AbortSignal | undefined,
   clock: Clock | undefined,
 ): Promise<T> => {
-  const running = clock ? measure(places, work, signal, clock) : hold(places, work, signal);
+  const held = heldByCall(places);
+  const running = clock ? measure(held, work, signal, clock) : hold(held, work, signal);
   return signal === undefined ? running : orAborted(running, signal);
 };
 
@@ -63,4 +65,17 @@ const measure = async <T>(
     if (dropped === undefined || signal?.aborted) places.release();
     else places.release(clock.now() - started, dropped);
   }
+};
+
+/** The places, with one of them held by the call that we are in, if faults can be injected into it. */
+const heldByCall = (places: Places): Places => {
+  const call = faultHook()?.call();
+  if (call === undefined) return places;
+  faultHook()?.hold(places, call, 1);
+  return {
+    release: (rtt, dropped) => {
+      faultHook()?.hold(places, call, -1);
+      places.release(rtt, dropped);
+    },
+  };
 };

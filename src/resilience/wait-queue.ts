@@ -7,6 +7,7 @@
  * and holds nothing back: an abandoned waiter is no tombstone that must be stepped over later.
  */
 import { type Context, context } from '@opentelemetry/api';
+import { faultHook } from '../telemetry/instruments.ts';
 import type { Clock, Timer } from './clock.ts';
 import type { Deadline } from './deadline.ts';
 import type { Priority } from './policy.ts';
@@ -43,26 +44,28 @@ export class Waiter {
   readonly deadline: Deadline | undefined;
   readonly queue: WaitQueue;
   /** Where the events of its end belong, whoever brings it about. */
-  readonly context: Context = context.active();
+  readonly #context: Context = context.active();
+  /** The same for fault injection; undefined without it. */
+  readonly #call = faultHook()?.call();
   next: Waiter | undefined;
   /** False once it was granted, refused or aborted. */
   waiting = true;
   #previous: Waiter | undefined;
   #timer: Timer | undefined;
-  readonly #latest: number;
+  readonly #longest: number;
   readonly #clock: Clock;
   readonly #owner: WaitOwner;
   readonly #signal: AbortSignal | undefined;
   readonly #resolve: () => void;
   readonly #reject: (reason: unknown) => void;
 
-  /** Joins the end of `queue` until `latest`, milliseconds of `clock`. */
+  /** Joins the end of `queue` until `longest`, milliseconds of `clock`, or the deadline. */
   constructor(
     queue: WaitQueue,
     owner: WaitOwner,
     clock: Clock,
     since: number,
-    latest: number,
+    longest: number,
     { signal, deadline }: WaitOptions,
   ) {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -73,7 +76,7 @@ export class Waiter {
     this.#owner = owner;
     this.#clock = clock;
     this.since = since;
-    this.#latest = latest;
+    this.#longest = longest;
     this.deadline = deadline;
     this.#signal = signal;
 
@@ -84,7 +87,7 @@ export class Waiter {
     queue.length += 1;
 
     signal?.addEventListener('abort', this, { once: true });
-    if (latest < Number.POSITIVE_INFINITY) this.#arm(since);
+    this.#arm(since);
   }
 
   /** The turn has come. */
@@ -97,6 +100,17 @@ export class Waiter {
     if (this.#leave()) this.#reject(reason);
   }
 
+  /** Runs what tells of its end as part of its own call, in the midst of whichever other. */
+  asCall<T>(run: () => T): T {
+    const hook = faultHook();
+    return hook ? hook.enter(this.#call ?? {}, run) : run();
+  }
+
+  /** The same for what tells its span. */
+  inContext<T>(run: () => T): T {
+    return context.with(this.#context, () => this.asCall(run));
+  }
+
   /** The abort event of the signal. */
   handleEvent(): void {
     if (!this.#leave()) return;
@@ -104,13 +118,14 @@ export class Waiter {
     this.#owner.cancelled(this);
   }
 
+  // Timers of the platform are cut to whole milliseconds and may fire a little early, and the
+  // deadline may have moved meanwhile.
   #arm(now: number): void {
-    this.#timer = this.#clock.setTimer(this.#latest - now, () => {
-      // Timers of the platform are cut to whole milliseconds and may fire a little early.
-      const woken = this.#clock.now();
-      if (woken < this.#latest) this.#arm(woken);
-      else this.#owner.expired(this);
-    });
+    const left = Math.min(this.#longest, this.deadline?.at ?? Number.POSITIVE_INFINITY) - now;
+    if (left <= 0) this.#owner.expired(this);
+    else if (left < Number.POSITIVE_INFINITY) {
+      this.#timer = this.#clock.setTimer(left, () => this.#arm(this.#clock.now()));
+    }
   }
 
   #leave(): boolean {

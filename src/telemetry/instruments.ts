@@ -41,6 +41,10 @@ export interface FaultHook {
   carry(subject: object): void;
   /** What `subject` carries has reached the call that we are in. */
   adopt(subject: object): void;
+  /** A call takes one of the places that others may want (1), or gives it back (-1). */
+  hold(places: object, call: object, change: 1 | -1): void;
+  /** The call that we are in finds no place: a fault that holds one has reached it. */
+  crowded(places: object): void;
   /** Puts marks on what is recorded with these instruments. */
   watch(instruments: Instruments): void;
 }

@@ -163,6 +163,25 @@ export const requirements = {
       "concurrent identical calls share one flight, and one caller's abort does not abort the others",
     source: `${design3}, Cache`,
   },
+  'cache.flight-deadline': {
+    promise:
+      "whoever shares a flight leaves it at its own deadline: no shorter one of another, the first caller's among them, ends the flight for those who have more time",
+    source: `${design3}, Cache and Timeout`,
+  },
+  'cache.waits-for-itself': {
+    promise:
+      'work that asks for the very answer that it makes fails at once with an error that names the key, on whatever way around it asks',
+    source: `${design3}, Cache`,
+  },
+  'fallback.bounded': {
+    promise:
+      "a fallback that takes its time ends with the call's deadline, with what had failed first as the cause, and with the caller's abort; one that answers at once is given even after the deadline",
+    source: `${design3}, Timeout and Fallback`,
+  },
+  'failure.classified-once': {
+    promise: 'each failed attempt is classified once, whoever wants to know what it was',
+    source: `${design3}, Failure`,
+  },
   'fallback.marked': {
     promise:
       'a fallback is tried after stale-if-error has nothing to give, is always marked with the reason, and is never cached',

@@ -108,6 +108,15 @@ describe('Attempt', () => {
     }
   });
 
+  test('a process that was blocked until both were over hears of the deadline', async () => {
+    const { clock, attempt, timedOut } = setUp({ timeout: 100, deadline: 120 });
+    const end = endOf(attempt.run(() => new Promise(() => {})));
+    clock.jump(150);
+    await clock.advance(0);
+    expect(await end).toEqual(['error', 'deadline']);
+    expect(timedOut).toHaveBeenCalledTimes(1);
+  });
+
   test('leaves no timer and no listener behind when the work ends in time', async () => {
     const abort = new AbortController();
     const { clock, attempt } = setUp({ deadline: 100, signal: abort.signal });
@@ -142,8 +151,10 @@ describe('Attempt', () => {
     expect(ended).toBe(false);
     await clock.advance(1);
     expect(await end).toEqual(['error', 'deadline']);
-    // Over is over.
+    // Over is over: what is left is the timer that all attempts share.
     context?.renew();
+    expect(clock.pendingTimers).toBe(1);
+    await clock.advance(100);
     expect(clock.pendingTimers).toBe(0);
   });
 
