@@ -5,7 +5,7 @@
 
 import { ByteCollector } from '../mcp/byte-collector.ts';
 import type { Clock } from '../resilience/clock.ts';
-import type { ResponseHeaders } from './http1-response.ts';
+import type { ResponseHeaders } from './http1-head.ts';
 import { type LinkError, unusable } from './link-failure.ts';
 
 /** Takes a body. Called until `onEnd`, which comes once. */

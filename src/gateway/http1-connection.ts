@@ -5,7 +5,8 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { Socket } from 'node:net';
 import { HttpResponse } from './http-response.ts';
-import { type ResponseHeaders, ResponseParser } from './http1-response.ts';
+import { HeadReader, type ResponseHeaders } from './http1-head.ts';
+import { type ResponseEvents, ResponseParser } from './http1-response.ts';
 
 /** A request under way. */
 export interface Exchange {
@@ -97,6 +98,7 @@ class Running implements Exchange {
 export class Http1Connection {
   readonly #socket: Socket;
   readonly #events: ConnectionEvents;
+  readonly #heads = new HeadReader();
   #exchange: Running | undefined;
   #parser: ResponseParser | undefined;
   /** Milliseconds that it is kept when it is free. */
@@ -126,11 +128,12 @@ export class Http1Connection {
   send(head: string, body: string | undefined, observer: ExchangeObserver): Exchange {
     const exchange = new Running(this, observer);
     this.#exchange = exchange;
-    this.#parser = new ResponseParser({
+    const events: ResponseEvents = {
       onHead: (status, headers) => this.#head(status, headers),
       onBody: (bytes) => exchange.body(bytes),
       onEnd: (reusable) => this.#complete(reusable),
-    });
+    };
+    this.#parser = new ResponseParser(events, this.#heads);
     const socket = this.#socket;
     socket.ref();
     const text = `${head}\r\n\r\n`;

@@ -2,14 +2,17 @@
  * @module
  * Reads responses of HTTP/1.1 (RFC 9112) as they arrive, one after the other.
  *
- * As strict as llhttp, the parser of Node, and tested against it: what could be read in two ways
- * is refused, since a connection on which two sides disagree about where an answer ends would
- * give one call the answer to another.
+ * As strict as llhttp, the parser of Node, and tested against it (`http1-head.ts` says why).
  */
 import { maxHeaderSize } from 'node:http';
-
-/** Headers by their names in lower case; several of one name are joined as RFC 9110 5.2 says. */
-export type ResponseHeaders = Readonly<Record<string, string | undefined>>;
+import {
+  CHUNKED,
+  type HeadReader,
+  HttpParseError,
+  isHeader,
+  type ResponseHeaders,
+  UNTIL_CLOSE,
+} from './http1-head.ts';
 
 /** Takes what is read. */
 export interface ResponseEvents {
@@ -18,30 +21,6 @@ export interface ResponseEvents {
   /** @param reusable whether another request may follow on the connection */
   onEnd(reusable: boolean): void;
 }
-
-/** Bytes that are no response of HTTP/1.1. Its code is one that llhttp uses for the same. */
-export class HttpParseError extends Error {
-  override readonly name = 'HttpParseError';
-  readonly code: `HPE_${string}`;
-
-  constructor(code: HttpParseError['code'], message: string) {
-    super(`Parse Error: ${message}`);
-    this.code = code;
-  }
-}
-
-const STATUS_LINE = /^HTTP\/1\.([01]) (\d{3})(?: .*)?$/;
-const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-/** What no line of a head may hold: control characters, except the tab. */
-const CONTROL = /[^\t\x20-\x7e\x80-\xff]/;
-/** Headers of which a second one says nothing; as `node:http` has it, the first counts. */
-const FIRST_COUNTS: ReadonlySet<string> = new Set(['content-type', 'location', 'retry-after']);
-
-const OF_FRAMING: ReadonlySet<string> = new Set([
-  'connection',
-  'content-length',
-  'transfer-encoding',
-]);
 
 const CR = 13;
 const LF = 10;
@@ -56,78 +35,8 @@ const digitOf = (byte: number): number => {
   return lower >= 97 && lower <= 102 ? lower - 87 : -1;
 };
 
-const trim = (text: string): string => {
-  let from = 0;
-  let to = text.length;
-  const blank = (at: number) => text.charCodeAt(at) === 32 || text.charCodeAt(at) === 9;
-  while (from < to && blank(from)) from += 1;
-  while (to > from && blank(to - 1)) to -= 1;
-  return text.slice(from, to);
-};
-
 const TOKEN = String.raw`[!#$%&'*+\-.^_\x60|~0-9A-Za-z]+`;
 const EXTENSIONS = new RegExp(`^(?:;${TOKEN}(?:=(?:${TOKEN}|"[\\t\\x20!#-\\[\\]-~]*"))?)+$`);
-
-const isHeader = (line: string): boolean =>
-  NAME.test(line.slice(0, Math.max(0, line.indexOf(':')))) && !CONTROL.test(line);
-
-const readHeaders = (lines: readonly string[]): Record<string, string | undefined> => {
-  const headers = Object.create(null) as Record<string, string | undefined>;
-  for (let index = 1; index < lines.length; index += 1) {
-    const line = lines[index] ?? '';
-    const colon = line.indexOf(':');
-    const raw = line.slice(0, Math.max(0, colon));
-    // A line that goes on with the one before begins with a blank: no name either (RFC 9112 5.2).
-    if (!NAME.test(raw)) {
-      throw new HttpParseError('HPE_INVALID_HEADER_TOKEN', 'Invalid header token');
-    }
-    if (CONTROL.test(line)) {
-      throw new HttpParseError('HPE_INVALID_HEADER_TOKEN', 'Invalid header value char');
-    }
-    const name = raw.toLowerCase();
-    // Parsers differ in whether a tab belongs to the value: on these it would matter.
-    if (OF_FRAMING.has(name) && line.includes('\t')) {
-      throw new HttpParseError('HPE_INVALID_HEADER_TOKEN', `Tab in ${raw}`);
-    }
-    const value = trim(line.slice(colon + 1));
-    const before = headers[name];
-    if (before === undefined) headers[name] = value;
-    else if (name === 'content-length') {
-      throw new HttpParseError('HPE_UNEXPECTED_CONTENT_LENGTH', 'Content-Length already present');
-    } else if (!FIRST_COUNTS.has(name)) headers[name] = `${before}, ${value}`;
-  }
-  return headers;
-};
-
-/** Length of a body whose end is that of the connection. */
-const UNTIL_CLOSE = -1;
-/** Length of a body that comes in chunks. */
-const CHUNKED = -2;
-
-/** Bytes of the body that follows a head, or how else its end is known (RFC 9112 6.3). */
-const lengthOf = (status: number, headers: ResponseHeaders): number => {
-  const { 'content-length': length, 'transfer-encoding': coding } = headers;
-  if (coding !== undefined && length !== undefined) {
-    const what = "Content-Length can't be present with Transfer-Encoding";
-    throw new HttpParseError('HPE_UNEXPECTED_CONTENT_LENGTH', what);
-  }
-  if (status === 204 || status === 304) return 0;
-  if (coding !== undefined) {
-    if (coding.toLowerCase() === 'chunked') return CHUNKED;
-    throw new HttpParseError('HPE_INVALID_TRANSFER_ENCODING', 'Unknown Transfer-Encoding');
-  }
-  if (length === undefined) return UNTIL_CLOSE;
-  if (/^\d{1,15}$/.test(length)) return Number(length);
-  throw new HttpParseError('HPE_INVALID_CONTENT_LENGTH', 'Invalid character in Content-Length');
-};
-
-const TOKENS = /\s*,\s*/;
-
-const staysOpen = (minor: string | undefined, { connection }: ResponseHeaders): boolean => {
-  if (connection === undefined) return minor === '1';
-  const said = connection.toLowerCase().split(TOKENS);
-  return minor === '1' ? !said.includes('close') : said.includes('keep-alive');
-};
 
 type State =
   | 'head'
@@ -146,6 +55,7 @@ type State =
 /** Reads the response to one request. */
 export class ResponseParser {
   readonly #events: ResponseEvents;
+  readonly #heads: HeadReader;
   #state: State = 'head';
   /** Of the head, as far as it has come; of the trailers, as they may be many too. */
   #held: Buffer = NOTHING;
@@ -157,8 +67,10 @@ export class ResponseParser {
   /** An extension of a chunk, or a trailer, as far as it has come. */
   #line = '';
 
-  constructor(events: ResponseEvents) {
+  /** @param heads reader of all heads on the connection */
+  constructor(events: ResponseEvents, heads: HeadReader) {
     this.#events = events;
+    this.#heads = heads;
   }
 
   /** Whether the response is complete. */
@@ -213,32 +125,18 @@ export class ResponseParser {
       return chunk.length;
     }
     this.#held = NOTHING;
-    this.#takeHead(bytes.toString('latin1', 0, end));
-    if (this.#state === 'head') this.#heldSize += end;
+    this.#takeHead(bytes.subarray(0, end));
     return at + end + 4 - before;
   }
 
-  #takeHead(text: string): void {
-    const lines = text.split('\r\n');
-    const [, minor, code] = STATUS_LINE.exec(lines[0] ?? '') ?? [];
-    if (code === undefined || CONTROL.test(lines[0] ?? '')) {
-      throw new HttpParseError('HPE_INVALID_CONSTANT', 'Expected HTTP/1.x and a status');
+  #takeHead(bytes: Buffer): void {
+    const head = this.#heads.read(bytes);
+    if (head === undefined) {
+      this.#heldSize += bytes.length;
+      return;
     }
-    const status = Number(code);
-    const headers = readHeaders(lines);
-    if (status < 200) {
-      // All of 1xx only announces the response, except 101: we ask for no other protocol. With
-      // HTTP/1.0 there is none, and behind one that ends the connection nothing can follow
-      // (RFC 9110 15.2).
-      if (status >= 100 && status !== 101 && staysOpen(minor, headers)) return;
-      throw new HttpParseError('HPE_INVALID_STATUS', `Unexpected status ${status}`);
-    }
-    if (minor === '0' && headers['transfer-encoding'] !== undefined) {
-      // Its sender did not know chunks: somebody in between did not understand it (RFC 9112 6.1).
-      throw new HttpParseError('HPE_INVALID_TRANSFER_ENCODING', 'Transfer-Encoding in HTTP/1.0');
-    }
-    const length = lengthOf(status, headers);
-    this.#keepAlive = length !== UNTIL_CLOSE && staysOpen(minor, headers);
+    const { status, headers, length } = head;
+    this.#keepAlive = head.staysOpen;
     this.#left = length;
     if (length === CHUNKED) this.#beginChunk();
     else if (length === UNTIL_CLOSE) this.#state = 'until-close';

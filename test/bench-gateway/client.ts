@@ -5,11 +5,11 @@
  * has warmed up, and its processor time is its own.
  */
 import type { UpstreamAddress } from '../../src/gateway/types.ts';
-import { type Load, measure, type Processes, type Sample, warmUp } from './load.ts';
+import { type Load, measure, type Processes, type Sample, type WarmUp, warmUp } from './load.ts';
 
 /** What a client is told to do. */
 export type Order =
-  | { readonly do: 'warm up'; readonly loads: readonly Load[]; readonly ms: number }
+  | { readonly do: 'warm up'; readonly loads: readonly Load[]; readonly warmUp: WarmUp }
   | {
       readonly do: 'measure';
       readonly load: Load;
@@ -35,7 +35,7 @@ const say = (said: Said): void => void process.send?.(said);
 
 const follow = async (order: Order): Promise<Sample | undefined> => {
   if (order.do === 'measure') return measure(call, order.load, order.ms, order.processes);
-  if (order.do === 'warm up') await warmUp(call, order.loads, order.ms);
+  if (order.do === 'warm up') await warmUp(call, order.loads, order.warmUp);
   else await close();
   return undefined;
 };

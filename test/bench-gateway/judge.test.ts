@@ -67,7 +67,7 @@ test('the page shows both worlds of every promise, and what was not measured as 
         rows,
         verdicts: judge(rows),
       },
-      1,
+      { calls: 1, ms: 1_000 },
       'notes',
     );
   expect(page(ROWS)).toMatch(

@@ -5,6 +5,7 @@
  */
 import { describeRun, median, type Results } from '../bench/results.ts';
 import { type Finding, fallsShort, type Verdict } from './judge.ts';
+import type { WarmUp } from './load.ts';
 import { coresBusy, cost, number, type Row, rate, ratio, rowsAt } from './rows.ts';
 import { ARRANGEMENTS, DIRECT } from './subjects.ts';
 import { WORLDS } from './worlds.ts';
@@ -72,7 +73,11 @@ const tables = (rows: readonly Row[]): string[] =>
   });
 
 /** The page. */
-export const render = (results: Results<Row, Verdict>, warmUp: number, notes: string): string => {
+export const render = (
+  results: Results<Row, Verdict>,
+  { calls, ms }: WarmUp,
+  notes: string,
+): string => {
   const { rounds, milliseconds, rows, verdicts } = results;
   return `${[
     '# Benchmarks of the gateway',
@@ -89,7 +94,7 @@ export const render = (results: Results<Row, Verdict>, warmUp: number, notes: st
     '',
     '## How it was measured',
     '',
-    `Everything is measured in two worlds, in one run. ${WORLDS.map(({ name, about }) => `**${name}** has ${about}`).join('. ')}. Between client and server stands nothing (\`direct\`) or a proxy in a process of its own; an arrangement is named by the transport of the server, then that of the client, and \`direct\` speaks to the server by the server's. In each of ${rounds} rounds the subjects of an arrangement take turns, every second round in reverse order. Client, proxy and (on stdio) server are started anew for each subject and round, run for ${warmUp} ms at 16 at a time until their code is compiled (a proxy runs for days), and then meet every load for ${milliseconds} ms after a quarter of that to settle. A client has one session, in one process. All of them share the cores of the machine. Figures are medians over the rounds, shares and ratios medians of those within each round, the spread the lowest and the highest round. Processor time is that of each process, in microseconds per call, as Linux tells it; it is the figure that other work on the machine disturbs least. Cores busy is that of all three together.`,
+    `Everything is measured in two worlds, in one run. ${WORLDS.map(({ name, about }) => `**${name}** has ${about}`).join('. ')}. Between client and server stands nothing (\`direct\`) or a proxy in a process of its own; an arrangement is named by the transport of the server, then that of the client, and \`direct\` speaks to the server by the server's. In each of ${rounds} rounds the subjects of an arrangement take turns, every second round in reverse order. Client, proxy and (on stdio) server are started anew for each subject and round, run for ${calls} calls, but no longer than ${ms / 1_000} s, at 16 at a time until their code is compiled (a proxy runs for days), and then meet every load for ${milliseconds} ms after a quarter of that to settle. A client has one session, in one process. All of them share the cores of the machine. Figures are medians over the rounds, shares and ratios medians of those within each round, the spread the lowest and the highest round. Processor time is that of each process, in microseconds per call, as Linux tells it; it is the figure that other work on the machine disturbs least. Cores busy is that of all three together.`,
     '',
     'Client and server of the lean world are some hundred lines each, by hand: `client-lean.ts` and `wire-http.ts` on bare sockets, `servers/lean.ts` on `node:http`. The server answers a POST with an SSE stream of one event, which servers on the SDK do too and the clients of all these proxies take, so that in both worlds a proxy has the same to read; it has no stream for GET (405).',
     '',

@@ -11,14 +11,13 @@ import { parseArgs } from 'node:util';
 import { VERSION } from '../../src/version.ts';
 import { loadNow, type Results, surroundings } from '../bench/results.ts';
 import { fallsShort, judge, type Verdict } from './judge.ts';
-import type { Sample } from './load.ts';
+import type { Sample, WarmUp } from './load.ts';
 import { installPeers } from './peers.ts';
 import { startProcess, type Words } from './process.ts';
 import { render } from './report.ts';
 import { cost, number, type Row, rate } from './rows.ts';
 import { startClient } from './start-client.ts';
 import {
-  ARRANGEMENTS,
   type Arrangement,
   DIRECT,
   PEERS,
@@ -48,7 +47,7 @@ const { values: flags } = parseArgs({
 /** Figures of less are noise beyond the first digit, and are not written down. */
 const ENOUGH = { rounds: 3, milliseconds: 1_000 };
 const milliseconds = Number(flags.ms ?? (flags.quick ? 800 : ENOUGH.milliseconds));
-const warmUpTime = flags.quick ? 1_000 : 2_000;
+const warmUp: WarmUp = flags.quick ? { calls: 1_000, ms: 2_000 } : { calls: 15_000, ms: 12_000 };
 const rounds = Number(flags.rounds ?? (flags.quick ? 1 : ENOUGH.rounds));
 const isShort = flags.quick || rounds < ENOUGH.rounds || milliseconds < ENOUGH.milliseconds;
 const filters = [flags.world, flags.arrangement, flags.subjects, flags.answers];
@@ -74,7 +73,7 @@ const measureSubject = async (
     const client = await startClient(world, running.address);
     try {
       const proxy = running.pid ?? (subject.name === DIRECT ? undefined : client.pid);
-      await client.warmUp(world.loads, warmUpTime);
+      await client.warmUp(world.loads, warmUp);
       const children = readFileSync(pidFile, 'utf8').split('\n').filter(Boolean).map(Number);
       const servers = serverPid === undefined ? children : [serverPid];
       for (const load of world.loads) {
@@ -98,7 +97,7 @@ const measureWorld = async (world: World, round: number): Promise<void> => {
   const asJson = flags.answers === 'json' && world.name === 'lean' ? ['--json'] : [];
   const server: Words = [process.execPath, join(here, 'servers', `${world.name}.ts`), ...asJson];
   const words: Words = [...server, `--pid-file=${pidFile}`];
-  for (const arrangement of chosen(ARRANGEMENTS, flags.arrangement)) {
+  for (const arrangement of chosen(world.arrangements, flags.arrangement)) {
     const subjects = chosen(subjectsOf(arrangement), flags.subjects);
     for (const subject of round % 2 === 0 ? subjects : subjects.toReversed()) {
       const serves = arrangement.upstream === 'http';
@@ -157,6 +156,6 @@ if (flags.out !== undefined || !(isShort || isPart)) {
   for (const folder of [data, page]) mkdirSync(folder, { recursive: true });
   writeFileSync(join(data, 'results.json'), `${JSON.stringify(results, null, 2)}\n`);
   const notes = readFileSync(join(here, 'notes.md'), 'utf8');
-  writeFileSync(join(page, 'benchmarks-gateway.md'), render(results, warmUpTime, notes));
+  writeFileSync(join(page, 'benchmarks-gateway.md'), render(results, warmUp, notes));
 }
 if (!isShort && verdicts.some(fallsShort)) process.exitCode = 1;

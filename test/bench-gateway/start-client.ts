@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import type { UpstreamAddress } from '../../src/gateway/types.ts';
 import type { Order, Said } from './client.ts';
-import type { Load, Processes, Sample } from './load.ts';
+import type { Load, Processes, Sample, WarmUp } from './load.ts';
 import type { World } from './worlds.ts';
 
 /** Milliseconds until something hangs: no order takes a tenth of that. */
@@ -17,7 +17,7 @@ const PATIENCE = 120_000;
 export interface Client {
   /** Of the process that it started itself, where it speaks on stdio. */
   readonly pid: number | undefined;
-  warmUp(loads: readonly Load[], ms: number): Promise<void>;
+  warmUp(loads: readonly Load[], warmUp: WarmUp): Promise<void>;
   measure(load: Load, ms: number, processes: Processes): Promise<Sample>;
   close(): Promise<void>;
 }
@@ -46,8 +46,8 @@ export const startClient = async (world: World, address: UpstreamAddress): Promi
   });
   return {
     pid,
-    warmUp: async (loads, ms) => {
-      await order({ do: 'warm up', loads, ms });
+    warmUp: async (loads, warmUp) => {
+      await order({ do: 'warm up', loads, warmUp });
     },
     measure: async (load, ms, processes) => {
       const { sample } = await order({ do: 'measure', load, ms, processes });

@@ -4,12 +4,14 @@
  * the throughput shows.
  */
 import type { Load } from './load.ts';
+import { ARRANGEMENTS, type Arrangement } from './subjects.ts';
 
 /** The client and the server at the ends, and the loads. */
 export interface World {
   readonly name: 'ordinary' | 'lean';
   /** What it has, and what its figures are, for the page. */
   readonly about: string;
+  readonly arrangements: readonly Arrangement[];
   readonly loads: readonly Load[];
 }
 
@@ -33,7 +35,8 @@ export const WORKING: Load = {
 };
 
 /**
- * Both have the two loads that promises are judged by. Latency is of interest where users are, large
+ * Both have the two loads that promises are judged by. The ordinary one has no arrangement that
+ * changes the transport: what that costs or saves at the ends is no proxy's doing. Latency is of interest where users are, large
  * messages where the proxy limits.
  */
 export const WORLDS: readonly World[] = [
@@ -41,12 +44,14 @@ export const WORLDS: readonly World[] = [
     name: 'ordinary',
     about:
       'the client and the server of the official SDK, as users have them: what a user gains or loses',
+    arrangements: ARRANGEMENTS.filter(({ upstream, front }) => upstream === front),
     loads: [LATENCY, IDLE, WORKING],
   },
   {
     name: 'lean',
     about:
       'a client and a server that cost as little as we could make them, so that what stands between them is what limits: what a proxy can do',
+    arrangements: ARRANGEMENTS,
     loads: [IDLE, WORKING, LARGE],
   },
 ];

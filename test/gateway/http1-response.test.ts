@@ -3,11 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { createServer, type Socket } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import {
-  HttpParseError,
-  type ResponseHeaders,
-  ResponseParser,
-} from '../../src/gateway/http1-response.ts';
+import { HeadReader, HttpParseError, type ResponseHeaders } from '../../src/gateway/http1-head.ts';
+import { ResponseParser } from '../../src/gateway/http1-response.ts';
 import { verifies } from '../fixtures/verifies.ts';
 
 interface Read {
@@ -19,26 +16,29 @@ interface Read {
 }
 
 /** What the parser makes of the bytes, given in these pieces. @throws HttpParseError */
-const parse = (pieces: readonly Buffer[], closes = false): Read => {
+const parse = (pieces: readonly Buffer[], closes = false, heads = new HeadReader()): Read => {
   let status = 0;
   let headers: ResponseHeaders = {};
   const body: Buffer[] = [];
   let reusable: boolean | undefined;
   let ends = 0;
-  const parser = new ResponseParser({
-    onHead: (...head) => {
-      expect(status).toBe(0);
-      [status, headers] = head;
+  const parser = new ResponseParser(
+    {
+      onHead: (...head) => {
+        expect(status).toBe(0);
+        [status, headers] = head;
+      },
+      onBody: (bytes) => {
+        expect(bytes.length).toBeGreaterThan(0);
+        body.push(bytes);
+      },
+      onEnd: (free) => {
+        ends += 1;
+        reusable = free;
+      },
     },
-    onBody: (bytes) => {
-      expect(bytes.length).toBeGreaterThan(0);
-      body.push(bytes);
-    },
-    onEnd: (free) => {
-      ends += 1;
-      reusable = free;
-    },
-  });
+    heads,
+  );
   for (const piece of pieces) if (!parser.done) parser.execute(piece);
   if (closes) parser.finish();
   expect(ends).toBe(parser.done ? 1 : 0);
@@ -59,7 +59,7 @@ const codeOf = (text: string): string => {
 
 /** Where the response ends that the bytes begin with. */
 const ends = (bytes: Buffer): number => {
-  const parser = new ResponseParser({ onHead() {}, onBody() {}, onEnd() {} });
+  const parser = new ResponseParser({ onHead() {}, onBody() {}, onEnd() {} }, new HeadReader());
   let at = 0;
   while (at < bytes.length && !parser.done) {
     parser.execute(bytes.subarray(at, at + 1));
@@ -191,6 +191,23 @@ describe('responses of HTTP/1.1', () => {
     );
   });
 
+  test('on one connection, what was read before changes nothing', () => {
+    fc.assert(
+      fc.property(fc.array(responses, { maxLength: 6 }), fc.array(fc.nat()), (list, order) => {
+        const heads = new HeadReader();
+        // Twice each, so that the same head comes again, and others in between.
+        const all = [...list, ...list, ...order.map((at) => list[at % list.length])];
+        for (const response of all) {
+          if (response === undefined) continue;
+          const alone = parse([response.bytes]);
+          expect(parse([response.bytes], false, heads)).toEqual(alone);
+          expect(parse([response.bytes], false, heads)).toEqual(alone);
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+
   test('what comes after a response makes its connection useless, and is no part of it', () => {
     fc.assert(
       fc.property(responses, fc.uint8Array({ minLength: 1, maxLength: 8 }), (response, more) => {
@@ -316,7 +333,8 @@ describe('responses of HTTP/1.1', () => {
   });
 
   test('a head, or what stands around chunks, that goes on for ever is given up', () => {
-    const parser = () => new ResponseParser({ onHead() {}, onBody() {}, onEnd() {} });
+    const parser = () =>
+      new ResponseParser({ onHead() {}, onBody() {}, onEnd() {} }, new HeadReader());
     const flood = (given: ResponseParser, text: string): number => {
       const piece = Buffer.from(text);
       for (let sent = 0; ; sent += piece.length) {
