@@ -2,8 +2,8 @@
  * @module
  * HTTP to one upstream, over connections that belong to it alone and end with it.
  *
- * It speaks HTTP/1.1 itself: a request through `node:http` costs several times the processor time
- * (docs/benchmarks-gateway.md), one through `fetch` more again, and undici gives up on headers and
+ * It speaks HTTP/1.1 itself: through `node:http` a whole call costs a third more processor time
+ * (docs/benchmarks-gateway.md), through `fetch` much more again, and undici gives up on headers and
  * on a silent body after 300 s, which would end long calls and every quiet stream.
  */
 import type { Clock } from '../resilience/clock.ts';
@@ -165,6 +165,11 @@ export class HttpClient {
       const head = this.#headOf(method, url, given, body);
       const taken = this.#pool.take(this.#divert(), signal);
       const connection = taken instanceof Promise ? await taken : taken;
+      // It may have taken its time: what nobody waits for any more is not sent.
+      if (signal?.aborted || this.#closed) {
+        connection.destroy();
+        throw notOpen();
+      }
       const exchange: Exchange = connection.send(head, body, {
         onHead: (status) => operation?.responded(status),
         onEnd: (error) => {

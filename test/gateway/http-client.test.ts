@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createServer as createHttpsServer } from 'node:https';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { HttpClient } from '../../src/gateway/http-client.ts';
@@ -196,6 +196,28 @@ describe('HTTP client', () => {
     expect(await kept).toBeInstanceOf(LinkError);
     await until(() => silent.sockets[0]?.destroyed === true);
     expect(await codeOf(other.request(get))).toBe('UPSTREAM_UNAVAILABLE');
+  });
+
+  test('abort and close at the moment when a connection is handed over: nothing is sent', async () => {
+    for (const how of ['abort', 'close'] as const) {
+      const server = await raw((socket) => socket.write(ok('a')));
+      const controller = new AbortController();
+      const reason = new Error('enough');
+      const made = new HttpClient(server.url, {}, systemClock, () => (_options, callback) => {
+        const socket = connect(server.port, '127.0.0.1', () => {
+          callback?.(null, socket);
+          if (how === 'abort') controller.abort(reason);
+          else made.close();
+        });
+        return undefined;
+      });
+      const error = await rejection(() => made.request({ ...get, signal: controller.signal }));
+      if (how === 'abort') expect(error).toBe(reason);
+      else expect(error).toMatchObject({ failure: { code: 'UPSTREAM_UNAVAILABLE' } });
+      await until(() => server.sockets[0]?.destroyed === true);
+      expect(server.seen).toEqual([[]]);
+      made.close();
+    }
   });
 
   test('an aborted signal holds no listener of a request that is over', async () => {
