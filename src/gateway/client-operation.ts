@@ -28,6 +28,7 @@ import { classify } from '../resilience/failure.ts';
 import { faultMarks, instruments, tracer } from '../telemetry/instruments.ts';
 import * as semconv from '../telemetry/semconv.ts';
 import { ATTR } from '../telemetry/signals.ts';
+import { hostOf, portOf } from './origin.ts';
 import type { Json, UpstreamAddress } from './types.ts';
 
 /** What telemetry says of every request to one upstream. */
@@ -42,14 +43,14 @@ export const identityOf = (name: string, address: UpstreamAddress): UpstreamIden
   if (address.kind === 'stdio') {
     return { name, network: { [semconv.ATTR_NETWORK_TRANSPORT]: 'pipe' } };
   }
-  const { hostname, port, protocol } = new URL(address.url);
+  const url = new URL(address.url);
   return {
     name,
     network: {
       [semconv.ATTR_NETWORK_TRANSPORT]: 'tcp',
       [semconv.ATTR_NETWORK_PROTOCOL_NAME]: 'http',
-      [semconv.ATTR_SERVER_ADDRESS]: hostname.replace(/^\[|\]$/g, ''),
-      [semconv.ATTR_SERVER_PORT]: Number(port || (protocol === 'https:' ? 443 : 80)),
+      [semconv.ATTR_SERVER_ADDRESS]: hostOf(url),
+      [semconv.ATTR_SERVER_PORT]: portOf(url),
     },
   };
 };

@@ -15,6 +15,7 @@ import { type HttpTarget, startHttpOperation } from './http-telemetry.ts';
 import type { Exchange } from './http1-connection.ts';
 import { Http1Pool } from './http1-pool.ts';
 import { broken, notOpen, unusable } from './link-failure.ts';
+import { hostOf, portOf } from './origin.ts';
 
 /** One request. */
 export interface HttpRequest {
@@ -87,8 +88,10 @@ export class HttpClient {
   ) {
     this.#divert = divert;
     this.url = new URL(url);
-    const { host, hostname, port, protocol } = this.url;
-    const own: Record<string, string> = { host, 'user-agent': `mcp-resilience/${VERSION}` };
+    const own: Record<string, string> = {
+      host: this.url.host,
+      'user-agent': `mcp-resilience/${VERSION}`,
+    };
     // Names of headers are the same in any case; twice in two cases they would be sent twice.
     for (const [name, value] of Object.entries(headers)) {
       const lower = name.toLowerCase();
@@ -97,9 +100,9 @@ export class HttpClient {
     this.#headers = own;
     this.#clock = clock;
     this.#target = {
-      address: hostname.replace(/^\[|\]$/g, ''),
-      port: Number(port || (protocol === 'https:' ? 443 : 80)),
-      scheme: protocol.slice(0, -1),
+      address: hostOf(this.url),
+      port: portOf(this.url),
+      scheme: this.url.protocol.slice(0, -1),
     };
     this.#pool = new Http1Pool(this.url, proxy);
     if (proxy === undefined || proxy.tunnel) return;

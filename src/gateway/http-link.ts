@@ -16,6 +16,7 @@ import { runServerStream } from './http-server-stream.ts';
 import type { HttpSession } from './http-session.ts';
 import { forgotten, type LinkError, notOpen, refused, unusable } from './link-failure.ts';
 import { answeredId, parseMessages, type Report, requestId } from './link-message.ts';
+import { portOf } from './origin.ts';
 import type { Link, LinkEnd } from './types.ts';
 
 /** Settings of an HTTP link. */
@@ -81,10 +82,10 @@ export class HttpLink implements Link, HttpSession {
   }
 
   get facts(): Link['facts'] {
-    const { hostname, port, protocol } = this.client.url;
+    const { url } = this.client;
     return {
-      address: hostname,
-      port: Number(port || (protocol === 'https:' ? 443 : 80)),
+      address: url.hostname,
+      port: portOf(url),
       ...(this.#sessionId !== undefined && { sessionId: this.#sessionId }),
     };
   }

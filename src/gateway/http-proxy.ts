@@ -5,6 +5,7 @@
  * way; here they mean what they mean to curl, wget, Go and Python.
  */
 import { BlockList, isIP } from 'node:net';
+import { hostOf, portOf } from './origin.ts';
 import type { UpstreamConfig } from './types.ts';
 
 /** Variables by name. */
@@ -36,8 +37,6 @@ const variableOf = (env: Env, name: string): readonly [string, string] | undefin
   }
   return undefined;
 };
-
-const bare = (hostname: string): string => hostname.replace(/^\[|\]$/g, '').toLowerCase();
 
 /** As Go: a proxy elsewhere would look for it on its own machine. */
 const isLoopback = (host: string): boolean =>
@@ -76,15 +75,12 @@ const exempts = (entry: string, host: string, port: number): boolean => {
   return isIP(host) === 0 ? hasName(what, host) : hasAddress(what, host);
 };
 
-const portOf = ({ port, protocol }: URL): number =>
-  Number(port || (protocol === 'https:' ? 443 : 80));
-
 /** Reads the URL of a proxy; without a scheme it is one of http. */
 const parse = (value: string, tunnel: boolean): HttpProxy | undefined => {
   const text = /^[a-z][a-z0-9+.-]*:\/\//i.test(value) ? value : `http://${value}`;
   if (!URL.canParse(text)) return undefined;
   const url = new URL(text);
-  const { protocol, hostname, username, password } = url;
+  const { protocol, username, password } = url;
   if (protocol !== 'http:' && protocol !== 'https:') return undefined;
   let authorization: string | undefined;
   if (username !== '' || password !== '') {
@@ -95,7 +91,7 @@ const parse = (value: string, tunnel: boolean): HttpProxy | undefined => {
       return undefined;
     }
   }
-  return { protocol, hostname: bare(hostname), port: portOf(url), authorization, tunnel };
+  return { protocol, hostname: hostOf(url), port: portOf(url), authorization, tunnel };
 };
 
 /**
@@ -107,7 +103,7 @@ const parse = (value: string, tunnel: boolean): HttpProxy | undefined => {
  * ```
  */
 export const proxyFor = (url: URL, env: Env): ProxyChoice => {
-  const host = bare(url.hostname);
+  const host = hostOf(url);
   const tunnel = url.protocol === 'https:';
   const [name, value] = variableOf(env, tunnel ? 'HTTPS_PROXY' : 'HTTP_PROXY') ?? [];
   if (name === undefined || value === undefined || isLoopback(host)) return {};

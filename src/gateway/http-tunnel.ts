@@ -7,9 +7,10 @@ import { connect as connectTls } from 'node:tls';
 import { createFailure } from '../resilience/failure.ts';
 import type { HttpProxy } from './http-proxy.ts';
 import { LinkError } from './link-failure.ts';
+import { portOf } from './origin.ts';
 
-/** Milliseconds after which a silent connection is asked whether the peer still exists. */
-const KEEP_ALIVE = 30_000;
+/** Of every connection: after 30 s of silence it is asked whether the peer still exists. */
+export const KEPT = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 30_000 } as const;
 
 /** Longest head of an answer to CONNECT. */
 const MAX_HEAD = 16 * 1024;
@@ -25,7 +26,7 @@ const noTunnel = ({ hostname, port }: HttpProxy, target: string, why: string): L
 
 /** Begins to connect with a proxy. */
 export const connectProxy = ({ protocol, hostname: host, port }: HttpProxy): Socket => {
-  const to = { host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE };
+  const to = { host, port, ...KEPT };
   if (protocol === 'http:') return connectTcp(to);
   const servername = isIP(host) === 0 ? { servername: host } : {};
   return connectTls({ ...to, ...servername, ALPNProtocols: ['http/1.1'] });
@@ -40,7 +41,7 @@ export const connectProxy = ({ protocol, hostname: host, port }: HttpProxy): Soc
  */
 export const openTunnel = (proxy: HttpProxy, url: URL, signal: AbortSignal): Promise<Socket> =>
   new Promise((resolve, reject) => {
-    const target = `${url.hostname}:${url.port || (url.protocol === 'https:' ? 443 : 80)}`;
+    const target = `${url.hostname}:${portOf(url)}`;
     const socket = connectProxy(proxy);
     let head = Buffer.alloc(0);
     const settle = (act: () => void): void => {

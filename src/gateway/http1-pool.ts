@@ -8,11 +8,9 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import type { Divert } from './gateway-chaos.ts';
 import type { HttpProxy } from './http-proxy.ts';
-import { connectProxy, openTunnel } from './http-tunnel.ts';
+import { connectProxy, KEPT, openTunnel } from './http-tunnel.ts';
 import { Http1Connection, reset } from './http1-connection.ts';
-
-/** Milliseconds after which a silent connection is asked whether the peer still exists. */
-const KEEP_ALIVE = 30_000;
+import { hostOf, portOf } from './origin.ts';
 
 /** A connection outlives the call that it was made for, and must not carry its context on. */
 const detached = AsyncLocalStorage.snapshot();
@@ -59,16 +57,13 @@ export class Http1Pool {
 
   #connect(): Socket {
     if (this.#proxy) return connectProxy(this.#proxy);
-    const { hostname, port, protocol } = this.#url;
-    const host = hostname.replace(/^\[|\]$/g, '');
-    const common = { host, noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE };
-    if (protocol !== 'https:') return connectTcp({ ...common, port: Number(port || 80) });
-    return this.#secure({ ...common, port: Number(port || 443) });
+    const to = { host: hostOf(this.#url), port: portOf(this.#url), ...KEPT };
+    return this.#url.protocol === 'https:' ? this.#secure(to) : connectTcp(to);
   }
 
   /** TLS with the origin: on a new connection, or on one that is there. */
   #secure(to: ConnectionOptions): Socket {
-    const host = this.#url.hostname.replace(/^\[|\]$/g, '');
+    const host = hostOf(this.#url);
     const socket = connectTls({
       ...to,
       ALPNProtocols: ['http/1.1'],

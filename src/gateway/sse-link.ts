@@ -20,6 +20,7 @@ import {
   unusable,
 } from './link-failure.ts';
 import type { Report } from './link-message.ts';
+import { portOf } from './origin.ts';
 import { type EventStreamEnd, readEvents } from './sse-reader.ts';
 import type { Link, LinkEnd } from './types.ts';
 
@@ -52,8 +53,8 @@ export class SseLink implements Link {
   }
 
   get facts(): Link['facts'] {
-    const { hostname, port, protocol } = this.#client.url;
-    return { address: hostname, port: Number(port || (protocol === 'https:' ? 443 : 80)) };
+    const { url } = this.#client;
+    return { address: url.hostname, port: portOf(url) };
   }
 
   async open(signal?: AbortSignal): Promise<void> {
