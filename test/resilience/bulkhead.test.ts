@@ -70,6 +70,27 @@ describe('places', () => {
     expect(await refusalOf(none.acquire())).toMatchObject({ code: 'BULKHEAD_FULL' });
   });
 
+  test('who could not wait at all takes no place in line, not for a moment', () => {
+    const passed = (clock: ManualClock) => new Deadline(clock.now(), clock);
+    for (const [maxWait, late] of [
+      [0, false],
+      [0, true],
+      [1_000, true],
+    ] as const) {
+      const { clock, bulkhead } = setUp({ limit: 1, queue: 5, maxWait });
+      bulkhead.tryAcquire();
+      const refused = bulkhead.acquire(late ? { deadline: passed(clock) } : {});
+      refused.catch(() => {});
+      expect(bulkhead.stats()).toMatchObject({ active: 1, queued: 0, rejected: 1 });
+      expect(clock.pendingTimers).toBe(0);
+    }
+    // With time on both sides it waits.
+    const { clock, bulkhead } = setUp({ limit: 1, queue: 5, maxWait: 1_000 });
+    bulkhead.tryAcquire();
+    bulkhead.acquire({ deadline: Deadline.after(1, clock) }).catch(() => {});
+    expect(bulkhead.stats()).toMatchObject({ queued: 1 });
+  });
+
   test('a place that comes free after the deadline goes to the next in line', async () => {
     const { clock, bulkhead } = setUp({ limit: 1, queue: 5 });
     bulkhead.tryAcquire();
