@@ -15,6 +15,7 @@ import {
   trace,
 } from '@opentelemetry/api';
 import { classify } from '../resilience/failure.ts';
+import { redactUrl } from '../telemetry/http-privacy.ts';
 import { faultMarks, instruments, tracer } from '../telemetry/instruments.ts';
 import * as semconv from '../telemetry/semconv.ts';
 
@@ -34,10 +35,8 @@ export interface HttpOperation {
 }
 
 /** The URL without what may be secret: user, password, and the values in the query. */
-const shown = (url: URL): string => {
-  const query = url.search.replace(/([^?&=]+)=[^&]*/g, '$1=REDACTED');
-  return `${url.origin}${url.pathname}${query}`;
-};
+const shown = ({ origin, pathname, search }: URL): string =>
+  redactUrl(`${origin}${pathname}${search}`);
 
 const codeOf = (error: unknown): string => {
   const { code, cause } = classify(error);

@@ -19,7 +19,7 @@ const redactQuery = (query: string): string =>
   );
 
 /** Replaces the values in the query of a URL; the names stay, they tell requests apart. */
-const redactUrl = (url: string): string => url.replace(/\?[^#]*/, redactQuery);
+export const redactUrl = (url: string): string => url.replace(/\?[^#]*/, redactQuery);
 
 /** Takes the path out of a URL. */
 const redactPath = (url: string): string => url.replace(/^([^/]*\/\/[^/?#]*)[^?#]*/, '$1/REDACTED');

@@ -30,6 +30,18 @@ const ask = async (url: string, request: HttpRequest = get): Promise<string> => 
   }
 };
 
+/** A client of a server that answers everything, and the trace contexts that reach it. */
+const connected = async () => {
+  const carried: unknown[] = [];
+  const port = await http((request, response) => {
+    carried.push(request.headers.traceparent);
+    response.end('a');
+  });
+  const client = new HttpClient(`http://127.0.0.1:${port}/`, {}, systemClock);
+  onTestFinished(() => client.close());
+  return { client, carried };
+};
+
 /** Spans of HTTP requests, and the one they belong to. */
 const spans = () => {
   const all = recording.spans();
@@ -47,12 +59,12 @@ describe('telemetry of HTTP requests', () => {
       response.statusCode = request.method === 'POST' ? 503 : 200;
       response.end('{}');
     });
-    const url = `http://127.0.0.1:${port}/mcp?key=s3cret&plain`;
+    const url = `http://127.0.0.1:${port}/mcp?key=s3cret&s3cret`;
     await ask(url);
     await ask(url, { method: 'POST', headers: {}, body: '{}' });
     const { call, http: made } = spans();
     const network = { 'server.address': '127.0.0.1', 'server.port': port, 'url.scheme': 'http' };
-    const shown = `http://127.0.0.1:${port}/mcp?key=REDACTED&plain`;
+    const shown = `http://127.0.0.1:${port}/mcp?key=REDACTED&REDACTED`;
     expect(
       made.map(({ name, kind, status, attributes }) => ({ name, kind, status, attributes })),
     ).toEqual([
@@ -142,13 +154,7 @@ describe('telemetry of HTTP requests', () => {
   });
 
   test('what belongs to no call, as a stream that stays open, is counted, without a span and a trace', async () => {
-    const carried: unknown[] = [];
-    const port = await http((request, response) => {
-      carried.push(request.headers.traceparent);
-      response.end('a');
-    });
-    const client = new HttpClient(`http://127.0.0.1:${port}/`, {}, systemClock);
-    onTestFinished(() => client.close());
+    const { client, carried } = await connected();
     await client.drain(await client.request(get));
     expect(recording.spans()).toEqual([]);
     expect(carried).toEqual([undefined]);
@@ -156,13 +162,7 @@ describe('telemetry of HTTP requests', () => {
   });
 
   test('a trace that is not sampled here goes on as such, and so does one of a client without an SDK here', async () => {
-    const carried: unknown[] = [];
-    const port = await http((request, response) => {
-      carried.push(request.headers.traceparent);
-      response.end('a');
-    });
-    const client = new HttpClient(`http://127.0.0.1:${port}/`, {}, systemClock);
-    onTestFinished(() => client.close());
+    const { client, carried } = await connected();
     trace.disable();
     const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-00`;
     const remote = propagation.extract(context.active(), { traceparent });
