@@ -7,6 +7,7 @@ import type { Clock } from '../resilience/clock.ts';
 import { ResilienceError } from '../resilience/failure.ts';
 import { ask, readJson, refusalOf, unusable } from './auth-fetch.ts';
 import { isSafeUrl, type JwtSettings } from './auth-settings.ts';
+import { isObject } from './jsonrpc-check.ts';
 
 const WHAT = 'The metadata';
 
@@ -24,9 +25,6 @@ export const metadataUrls = (issuer: string): readonly string[] => {
     ? inserted
     : [...inserted, `${origin}${path}/.well-known/openid-configuration`];
 };
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const quoted = (value: unknown): string => {
   const text = JSON.stringify(value) ?? 'nothing';

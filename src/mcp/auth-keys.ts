@@ -71,9 +71,10 @@ const fetchSet = async (url: string, signal: AbortSignal): Promise<Fetched> => {
 };
 
 /**
- * Keys of an endpoint: `jwksUri`, or where the metadata of the issuer say. They are fetched when first needed, once for all who wait, again when they
- * are older than `maxAge` or a token names an unknown one (not within `cooldown` of the last
- * fetch). While they cannot be fetched, old ones hold for `staleIfError` more.
+ * Keys of an endpoint: `jwksUri`, or where the metadata of the issuer say. They are fetched when
+ * first needed, once for all who wait, again when they are older than `maxAge` or a token names an
+ * unknown one (not within `cooldown` of the last fetch). While they cannot be fetched, old ones
+ * hold for `staleIfError` more.
  *
  * The function rejects with `KeysUnavailableError` when it cannot tell, and with an error of jose
  * for a key that does not exist.

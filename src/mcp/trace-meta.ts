@@ -11,6 +11,7 @@ import {
   type TextMapGetter,
   trace,
 } from '@opentelemetry/api';
+import { isObject } from './jsonrpc-check.ts';
 
 type Params = Readonly<Record<string, unknown>>;
 
@@ -22,9 +23,6 @@ const getter: TextMapGetter<Params> = {
     return typeof value === 'string' ? value : undefined;
   },
 };
-
-const isObject = (value: unknown): value is Params =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const extract = (base: Context, carrier: unknown): Context => {
   if (!isObject(carrier)) return base;

@@ -1,6 +1,4 @@
-import { context, trace } from '@opentelemetry/api';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { asCall } from '../../src/chaos/fault-marks.ts';
 import { Bulkhead } from '../../src/resilience/bulkhead.ts';
 import type { CallOptions } from '../../src/resilience/call-options.ts';
 import { RateLimiter } from '../../src/resilience/rate-limiter.ts';
@@ -8,28 +6,13 @@ import { EVENT, METRIC } from '../../src/telemetry/signals.ts';
 import { flush } from '../fixtures/manual-clock.ts';
 import { startRecording } from '../fixtures/telemetry.ts';
 import { verifies } from '../fixtures/verifies.ts';
-import { AT_SEARCH, arm, openChaos, pipelineOf } from './support.ts';
+import { AT_SEARCH, arm, marked, openChaos, pipelineOf, serve } from './support.ts';
 
 let recording: ReturnType<typeof startRecording>;
 beforeEach(() => {
   recording = startRecording();
 });
 afterEach(() => recording.stop());
-
-const marked = (attributes: object): unknown => {
-  const found = attributes as Readonly<Record<string, unknown>>;
-  return found['fault.injected'] === true ? found['fault.id'] : undefined;
-};
-
-/** Runs something as a call of its own, with a span as the server has one. */
-const serve = async <T>(name: string, run: () => Promise<T>): Promise<T> => {
-  const span = trace.getTracer('test').startSpan(name);
-  try {
-    return await context.with(trace.setSpan(context.active(), span), () => asCall(run));
-  } finally {
-    span.end();
-  }
-};
 
 const spanMarks = () =>
   Object.fromEntries(recording.spans().map(({ name, attributes }) => [name, marked(attributes)]));

@@ -1,23 +1,18 @@
-import { type Attributes, context, trace } from '@opentelemetry/api';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { asCall } from '../../src/chaos/fault-marks.ts';
 import type { ToolContext } from '../../src/mcp/tool.ts';
 import { faultMarks, instruments } from '../../src/telemetry/instruments.ts';
 import { EVENT, METRIC } from '../../src/telemetry/signals.ts';
 import { startRecording } from '../fixtures/telemetry.ts';
 import { verifies } from '../fixtures/verifies.ts';
 import { codeOf } from '../tools/support.ts';
-import { AT_SEARCH, arm, callTool, openChaos, pipelineOf } from './support.ts';
+import { AT_SEARCH, arm, callTool, marked, openChaos, pipelineOf, serve } from './support.ts';
 
 let recording: ReturnType<typeof startRecording>;
 beforeEach(() => {
   recording = startRecording();
 });
 afterEach(() => recording.stop());
-
-const marked = (attributes: Attributes | Record<string, unknown>): unknown =>
-  attributes['fault.injected'] === true ? attributes['fault.id'] : undefined;
 
 /** What happened, and by which fault. */
 const eventMarks = () =>
@@ -32,16 +27,6 @@ const pointMarks = async (metric: string) =>
     marked(attributes),
     value,
   ]);
-
-/** Runs something as a call of its own, with a span as the server has one. */
-const serve = async <T>(name: string, run: () => Promise<T>): Promise<T> => {
-  const span = trace.getTracer('test').startSpan(name);
-  try {
-    return await context.with(trace.setSpan(context.active(), span), () => asCall(run));
-  } finally {
-    span.end();
-  }
-};
 
 describe('what a fault caused', () => {
   verifies('chaos.marks', async () => {

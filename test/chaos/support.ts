@@ -1,6 +1,8 @@
+import { context, trace } from '@opentelemetry/api';
 import { onTestFinished } from 'vitest';
 import { type Chaos, type ChaosOptions, createChaos } from '../../src/chaos/chaos.ts';
 import { type FaultInput, faultSchema } from '../../src/chaos/fault.ts';
+import { asCall } from '../../src/chaos/fault-marks.ts';
 import type { ToolContext, ToolResult } from '../../src/mcp/tool.ts';
 import { checkResult, invalidInput } from '../../src/mcp/tool-failure.ts';
 import type { Work } from '../../src/resilience/attempt.ts';
@@ -72,4 +74,20 @@ export const counted = () => {
     return 'done';
   };
   return { work, executions: () => executions };
+};
+
+/** Id of the fault that attributes lay something at. */
+export const marked = (attributes: object): unknown => {
+  const found = attributes as Readonly<Record<string, unknown>>;
+  return found['fault.injected'] === true ? found['fault.id'] : undefined;
+};
+
+/** Runs something as a call of its own, with a span as the server has one. */
+export const serve = async <T>(name: string, run: () => Promise<T>): Promise<T> => {
+  const span = trace.getTracer('test').startSpan(name);
+  try {
+    return await context.with(trace.setSpan(context.active(), span), () => asCall(run));
+  } finally {
+    span.end();
+  }
 };
