@@ -6,7 +6,9 @@
  * (docs/benchmarks-gateway.md), through `fetch` much more again, and undici gives up on headers and
  * on a silent body after 300 s, which would end long calls and every quiet stream.
  */
+
 import type { Clock } from '../resilience/clock.ts';
+import { TransientSet } from '../resilience/transient.ts';
 import { VERSION } from '../version.ts';
 import type { Divert } from './gateway-chaos.ts';
 import type { HttpProxy } from './http-proxy.ts';
@@ -71,7 +73,11 @@ export class HttpClient {
   readonly #pool: Http1Pool;
   /** Stands in front of the path of every request. */
   #asked = '';
-  readonly #active = new Set<Exchange>();
+  readonly #active = new TransientSet<Exchange>();
+  /** Made of the same objects as before, a head is the same: they are never changed. */
+  #lastHead:
+    | (Pick<HttpRequest, 'method' | 'headers'> & { readonly url: URL; readonly head: string })
+    | undefined;
   #closed = false;
 
   /**
@@ -149,7 +155,7 @@ export class HttpClient {
 
   /** Ends what is under way; it is rejected. */
   abort(): void {
-    for (const exchange of [...this.#active]) exchange.abort();
+    for (const exchange of this.#active.values()) exchange.abort();
   }
 
   /** Breaks every connection, and makes no other. Idempotent. */
@@ -162,10 +168,10 @@ export class HttpClient {
   async #once(url: URL, { method, headers, body, signal }: HttpRequest): Promise<HttpResponse> {
     signal?.throwIfAborted();
     if (this.#closed) throw notOpen();
-    const given = { ...headers };
-    const operation = startHttpOperation(method, url, this.#target, given);
+    const traced: Record<string, string> = {};
+    const operation = startHttpOperation(method, url, this.#target, traced);
     try {
-      const head = this.#headOf(method, url, given, body);
+      const head = this.#headOf(method, url, headers, traced, body);
       const taken = this.#pool.take(this.#divert(), signal);
       const connection = taken instanceof Promise ? await taken : taken;
       // It may have taken its time: what nobody waits for any more is not sent.
@@ -176,13 +182,13 @@ export class HttpClient {
       const exchange: Exchange = connection.send(head, body, {
         onHead: (status) => operation?.responded(status),
         onEnd: (error) => {
-          this.#active.delete(exchange);
+          this.#active.leave(place);
           signal?.removeEventListener('abort', onAbort);
           operation?.end(error);
         },
       });
       const onAbort = (): void => exchange.abort(signal?.reason);
-      this.#active.add(exchange);
+      const place = this.#active.add(exchange);
       signal?.addEventListener('abort', onAbort, { once: true });
       return await exchange.response;
     } catch (error) {
@@ -192,18 +198,42 @@ export class HttpClient {
     }
   }
 
+  /** @param traced the context of the trace, which wins over headers of the same names */
   #headOf(
+    method: HttpRequest['method'],
+    url: URL,
+    headers: Readonly<Record<string, string>>,
+    traced: Readonly<Record<string, string>>,
+    body: string | undefined,
+  ): string {
+    const last = this.#lastHead;
+    let head = '';
+    if (last?.method === method && last.url === url && last.headers === headers) head = last.head;
+    else {
+      head = this.#linesOf(method, url, headers);
+      this.#lastHead = { method, url, headers, head };
+    }
+    for (const [name, value] of Object.entries(traced)) {
+      if (name in headers || name in this.#headers) {
+        head = this.#linesOf(method, url, { ...headers, ...traced });
+        break;
+      }
+      head += lineOf(name, value);
+    }
+    if (body !== undefined) head += `\r\ncontent-length: ${Buffer.byteLength(body)}`;
+    return head;
+  }
+
+  #linesOf(
     method: string,
     { pathname, search }: URL,
     headers: Readonly<Record<string, string>>,
-    body: string | undefined,
   ): string {
     let head = `${method} ${this.#asked}${pathname}${search} HTTP/1.1`;
     for (const [name, value] of Object.entries(this.#headers)) {
       if (!(name in headers)) head += lineOf(name, value);
     }
     for (const [name, value] of Object.entries(headers)) head += lineOf(name, value);
-    if (body !== undefined) head += `\r\ncontent-length: ${Buffer.byteLength(body)}`;
     return head;
   }
 }

@@ -60,6 +60,8 @@ export class HttpLink implements Link, HttpSession {
   #state: 'new' | 'open' | 'forgotten' | 'closed' = 'new';
   #sessionId: string | undefined;
   #protocolVersion: string | undefined;
+  /** The same for every message, until something changes in them. */
+  #postHeaders: Readonly<Record<string, string>> | undefined;
   /** Messages and answers under way. */
   #underWay = 0;
   #greeted = false;
@@ -109,6 +111,7 @@ export class HttpLink implements Link, HttpSession {
 
   initialized(protocolVersion: string): void {
     this.#protocolVersion = protocolVersion;
+    this.#postHeaders = undefined;
     this.#listen();
   }
 
@@ -144,7 +147,8 @@ export class HttpLink implements Link, HttpSession {
   }
 
   async #post(message: JSONRPCMessage, signal: AbortSignal | undefined): Promise<void> {
-    const headers = this.headers({ accept: ACCEPT, 'content-type': 'application/json' });
+    this.#postHeaders ??= this.headers({ accept: ACCEPT, 'content-type': 'application/json' });
+    const headers = this.#postHeaders;
     const body = JSON.stringify(message);
     const response = await this.client.request({ method: 'POST', headers, body, signal });
     await this.#accept(message, response, signal);
@@ -173,6 +177,7 @@ export class HttpLink implements Link, HttpSession {
     }
     if ('method' in message && message.method === 'initialize') {
       this.#sessionId = response.headers['mcp-session-id'];
+      this.#postHeaders = undefined;
     }
     const type = response.mediaType;
     const problem = response.encodingProblem;

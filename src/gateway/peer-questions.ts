@@ -2,14 +2,16 @@
  * @module
  * Requests of an upstream while they are being answered.
  */
+
 import type { RequestId } from '../mcp/jsonrpc.ts';
+import { TransientMap } from '../resilience/transient.ts';
 import { serverError } from './peer-error.ts';
 import type { Json } from './types.ts';
 
 /** Answers each once, unless it is taken back. */
 export class PeerQuestions {
   readonly #send: (answer: Json) => void;
-  readonly #running = new Map<RequestId, AbortController>();
+  readonly #running = new TransientMap<RequestId, AbortController>();
 
   /** @param send hands a response to the link */
   constructor(send: (answer: Json) => void) {
@@ -47,7 +49,7 @@ export class PeerQuestions {
       (result) => ({ result }),
       (error: unknown) => ({ error: serverError(error) }),
     );
-    this.#running.delete(id);
+    this.#running.take(id);
     if (!signal.aborted) this.#send({ jsonrpc: '2.0', id, ...answer });
   }
 }

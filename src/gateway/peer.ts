@@ -4,6 +4,7 @@
  * same ids of several clients never meet; cancellation, progress and trace context on the way
  * there; answers, notifications and questions of the upstream on the way back.
  */
+
 import { type Context, context, diag } from '@opentelemetry/api';
 import {
   CODE,
@@ -15,6 +16,7 @@ import {
   JsonRpcError,
   type RequestId,
 } from '../mcp/jsonrpc.ts';
+import { TransientMap } from '../resilience/transient.ts';
 import { reasonOf, withMeta } from './peer-meta.ts';
 import { PeerQuestions } from './peer-questions.ts';
 import type { Json, Link, LinkEnd } from './types.ts';
@@ -76,7 +78,7 @@ export class Peer<Origin> implements PeerHandlers<Origin> {
   onend: PeerHandlers<Origin>['onend'];
   readonly #link: Link;
   readonly #failureOf: (end: LinkEnd) => Error;
-  readonly #pending = new Map<number, Pending<Origin>>();
+  readonly #pending = new TransientMap<number, Pending<Origin>>();
   readonly #questions = new PeerQuestions((answer) => this.#send(answer));
   #lastId = 0;
   #end: LinkEnd | undefined;
@@ -182,7 +184,7 @@ export class Peer<Origin> implements PeerHandlers<Origin> {
   #settle(id: unknown): Pending<Origin> | undefined {
     const pending = this.#find(id);
     if (!pending) return undefined;
-    this.#pending.delete(Number(id));
+    this.#pending.take(Number(id));
     pending.stop();
     if (this.#pending.size === 0) this.#idle?.resolve();
     return pending;
@@ -237,7 +239,7 @@ export class Peer<Origin> implements PeerHandlers<Origin> {
    */
   #related(id: RequestId | undefined): Pending<Origin> | undefined {
     if (id !== undefined) return this.#find(id);
-    return this.#pending.size === 1 ? this.#pending.values().next().value : undefined;
+    return this.#pending.size === 1 ? this.#pending.values()[0] : undefined;
   }
 
   #serve(request: JSONRPCRequest, related: Pending<Origin> | undefined): void {
@@ -261,8 +263,9 @@ export class Peer<Origin> implements PeerHandlers<Origin> {
     this.#end = end;
     this.#questions.cancelAll(() => this.#failureOf(end));
     const loseAll = (which: (pending: Pending<Origin>) => boolean) => {
-      for (const [id, pending] of this.#pending) {
-        if (which(pending)) this.#settle(id)?.reject(this.#failureOf(end));
+      for (const id of this.#pending.keys()) {
+        const pending = this.#pending.get(id);
+        if (pending && which(pending)) this.#settle(id)?.reject(this.#failureOf(end));
       }
     };
     loseAll(({ delivered }) => delivered);

@@ -3,8 +3,10 @@
  * What upstreams ask the client of a session (sampling, elicitation, roots), and its answers on
  * their way back. Ids and progress tokens are ours, so that those of two upstreams never meet.
  */
+
 import { CODE, type JSONRPCMessage, JsonRpcError, type RequestId } from '../mcp/jsonrpc.ts';
 import { type Clock, sleep } from '../resilience/clock.ts';
+import { TransientMap } from '../resilience/transient.ts';
 import { isJson } from './catalog-kinds.ts';
 import type { Json } from './types.ts';
 
@@ -68,7 +70,7 @@ export const cannotAsk = (method: string, capabilities: Json): JsonRpcError | un
 export class ClientRequests {
   readonly #send: SendToClient;
   readonly #clock: Clock;
-  readonly #pending = new Map<RequestId, Pending>();
+  readonly #pending = new TransientMap<RequestId, Pending>();
   #lastId = 0;
   #ended = false;
 
@@ -150,14 +152,13 @@ export class ClientRequests {
   /** The client has gone: nothing will be answered any more. */
   end(): void {
     this.#ended = true;
-    for (const id of [...this.#pending.keys()]) {
+    for (const id of this.#pending.keys()) {
       this.#settle(id)?.reject(new JsonRpcError(CODE.internalError, NOT_CONNECTED));
     }
   }
 
   #settle(id: RequestId): Pending | undefined {
-    const pending = this.#pending.get(id);
-    this.#pending.delete(id);
+    const pending = this.#pending.take(id);
     return pending;
   }
 

@@ -4,6 +4,7 @@
  * upstream says or asks meanwhile belongs to one of them.
  */
 import type { RequestId } from '../mcp/jsonrpc.ts';
+import { TransientMap, TransientSet } from '../resilience/transient.ts';
 import type { UpstreamRequest } from './types.ts';
 
 /** One request of the client. */
@@ -14,15 +15,19 @@ export interface RunningRequest {
   readonly principal: string | undefined;
 }
 
+/** A request of the client that an upstream works on. */
+interface Asked {
+  readonly request: UpstreamRequest;
+  readonly id: RequestId;
+  readonly upstream: string;
+}
+
 const aborted = (reason: string): DOMException => new DOMException(reason, 'AbortError');
 
 /** The running requests of one client session. */
 export class RunningRequests {
-  readonly #requests = new Map<RequestId, RunningRequest>();
-  readonly #upstream = new Map<
-    UpstreamRequest,
-    { readonly id: RequestId; readonly upstream: string }
-  >();
+  readonly #requests = new TransientMap<RequestId, RunningRequest>();
+  readonly #asked = new TransientSet<Asked>();
 
   get(id: RequestId): RunningRequest | undefined {
     return this.#requests.get(id);
@@ -33,7 +38,7 @@ export class RunningRequests {
   }
 
   end(id: RequestId): void {
-    this.#requests.delete(id);
+    this.#requests.take(id);
   }
 
   /** The client no longer wants the answer. */
@@ -47,8 +52,8 @@ export class RunningRequests {
 
   /** An upstream is asked for a request of the client. Returns what to call when that has ended. */
   asking(request: UpstreamRequest, id: RequestId, upstream: string): () => void {
-    this.#upstream.set(request, { id, upstream });
-    return () => this.#upstream.delete(request);
+    const place = this.#asked.add({ request, id, upstream });
+    return () => this.#asked.leave(place);
   }
 
   /**
@@ -56,7 +61,8 @@ export class RunningRequests {
    * names, or the only one it works on. Of several nobody can tell (over stdio): undefined.
    */
   relatedTo(upstream: string, request: UpstreamRequest | undefined): RequestId | undefined {
-    const named = request && this.#upstream.get(request);
+    const all = this.#asked.values();
+    const named = request && all.find((asked) => asked.request === request);
     if (named) return named.id;
     const ids = this.#at(upstream);
     return ids.length === 1 ? ids[0] : undefined;
@@ -68,7 +74,8 @@ export class RunningRequests {
   }
 
   #at(upstream: string): RequestId[] {
-    return [...this.#upstream.values()]
+    return this.#asked
+      .values()
       .filter((asked) => asked.upstream === upstream)
       .map(({ id }) => id);
   }

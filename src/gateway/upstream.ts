@@ -3,8 +3,10 @@
  * Sessions with one upstream, as the relay sees them: one for each client, or one connection for
  * all of them where the upstream is shared.
  */
+
 import { CODE, JsonRpcError } from '../mcp/jsonrpc.ts';
 import type { Timer } from '../resilience/clock.ts';
+import { TransientSet } from '../resilience/transient.ts';
 import { ToolGuard } from './tool-guard.ts';
 import type { ClientFacts, Json, UpstreamRequest, UpstreamSession } from './types.ts';
 import type { Renewable } from './upstream-call.ts';
@@ -45,7 +47,7 @@ export class SessionGroup {
           if (!session?.onrequest) {
             throw new JsonRpcError(CODE.methodNotFound, `nobody here takes ${method}`);
           }
-          const release = this.#hold(origin ? [origin] : session.running);
+          const release = this.#hold(origin ? [origin] : session.running.values());
           const info = { signal, related: origin?.request };
           return session.onrequest(method, params, info).finally(release);
         });
@@ -82,9 +84,8 @@ export class SessionGroup {
    * An upstream that waits for an answer of the client, perhaps of a person in front of a form, is
    * not silent: the idle timeout of what it works on stands still until it has it.
    */
-  #hold(running: Iterable<Origin>): () => void {
+  #hold(held: readonly Origin[]): () => void {
     const { clock, policies } = this.host;
-    const held = [...running];
     const renew = () => {
       for (const origin of held) origin.renew();
     };
@@ -118,7 +119,7 @@ export class Session implements UpstreamSession {
   readonly #group: SessionGroup;
   readonly #guard: ToolGuard | undefined;
   /** Requests that have no answer yet. */
-  readonly running = new Set<Origin>();
+  readonly running = new TransientSet<Origin>();
   #closed: Promise<void> | undefined;
 
   constructor(group: SessionGroup) {
@@ -143,11 +144,11 @@ export class Session implements UpstreamSession {
     if (this.#closed) throw closedError(host.config);
     request.signal?.throwIfAborted();
     const origin: Origin = { session: this, request, renew: () => {} };
-    this.running.add(origin);
+    const place = this.running.add(origin);
     try {
       return await makeRequest({ host, channel, guard: this.#guard, origin }, request);
     } finally {
-      this.running.delete(origin);
+      this.running.leave(place);
     }
   }
 

@@ -3,6 +3,7 @@
  * Telemetry of everything we serve, at the transport: whatever server stands behind it, each
  * request gets a span, its durations are recorded, and its handler runs with the span active.
  */
+
 import type {
   Transport,
   TransportSendOptions,
@@ -16,6 +17,7 @@ import {
   SUPPORTED_PROTOCOL_VERSIONS,
 } from '@modelcontextprotocol/sdk/types.js';
 import { type Attributes, context, SpanKind, trace } from '@opentelemetry/api';
+import { TransientMap } from '../resilience/transient.ts';
 import { faultHook, instruments } from '../telemetry/instruments.ts';
 import * as semconv from '../telemetry/semconv.ts';
 import { innerId } from './inner-id.ts';
@@ -59,7 +61,7 @@ class InstrumentedTransport implements Transport {
 
   readonly #inner: Transport;
   readonly #options: InstrumentOptions;
-  readonly #served = new Map<RequestId, Served>();
+  readonly #served = new TransientMap<RequestId, Served>();
   readonly #questions = new Questions();
   #protocolVersion: string | undefined;
   #sessionStarted: number | undefined;
@@ -102,9 +104,8 @@ class InstrumentedTransport implements Transport {
     if (isRequest(message)) return this.#ask(message, wireOptions, related);
     if (!isResponse(message)) return this.#tell(message, wireOptions);
     if (message.id === undefined) return this.#inner.send(message, wireOptions);
-    const served = this.#served.get(message.id);
+    const served = this.#served.take(message.id);
     if (!served) return this.#inner.send(message, wireOptions);
-    this.#served.delete(message.id);
     const sent = this.#inner.send({ ...message, id: served.wireId }, wireOptions);
     if (served.isInitialize && 'result' in message) {
       const version = message.result.protocolVersion;
@@ -176,7 +177,7 @@ class InstrumentedTransport implements Transport {
         return;
       }
       operation?.cancelled();
-      this.#served.delete(id);
+      this.#served.take(id);
       const params = { ...message.params, requestId: id };
       this.onmessage?.({ ...message, params }, extra);
     };

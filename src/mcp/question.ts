@@ -3,6 +3,7 @@
  * Span and metrics of what a server asks its client (sampling, elicitation, roots), after the
  * OpenTelemetry MCP conventions: whoever asks is the CLIENT. Never its params, never the answer.
  */
+
 import type { TransportSendOptions } from '@modelcontextprotocol/sdk/shared/transport.js';
 import {
   type Attributes,
@@ -14,6 +15,7 @@ import {
   trace,
 } from '@opentelemetry/api';
 import { classify } from '../resilience/failure.ts';
+import { TransientMap } from '../resilience/transient.ts';
 import { faultMarks, instruments, tracer } from '../telemetry/instruments.ts';
 import * as semconv from '../telemetry/semconv.ts';
 import type { JSONRPCMessage, JSONRPCRequest, RequestId } from './jsonrpc.ts';
@@ -100,7 +102,7 @@ class Question {
 /** The questions of one session that have no answer yet. */
 export class Questions {
   /** By the id as text: some clients give it back as one. */
-  readonly #asked = new Map<string, Question>();
+  readonly #asked = new TransientMap<string, Question>();
 
   /** A question is about to be sent, for the first time or again. Returns what to send. */
   ask<M extends JSONRPCRequest>(request: M, facts: () => QuestionFacts): M {
@@ -138,8 +140,7 @@ export class Questions {
 
   #end(id: RequestId | undefined, ending: Ending): Context | undefined {
     const key = String(id);
-    const question = this.#asked.get(key);
-    this.#asked.delete(key);
+    const question = this.#asked.take(key);
     question?.end(ending);
     return question?.context;
   }

@@ -78,6 +78,9 @@ export class LruMap<K, V> {
     if (entry === undefined) return false;
     this.#entries.delete(key);
     this.#unlink(entry);
+    // Who has gone and grown old must not keep alive who came later (`transient.ts`).
+    entry.newer = undefined;
+    entry.older = undefined;
     return true;
   }
 

@@ -3,12 +3,14 @@
  * Identical calls at the same time become one (after Go's x/sync/singleflight), but each
  * caller keeps its own way out.
  */
+
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Clock } from './clock.ts';
 import { Deadline, LiveDeadline } from './deadline.ts';
 import { createFailure, ResilienceError } from './failure.ts';
 import { sentence } from './inspect.ts';
 import { waitFor } from './or-aborted.ts';
+import { TransientMap } from './transient.ts';
 
 /** The call of one who waits for a flight. */
 export interface Passenger {
@@ -61,7 +63,7 @@ export const apart = <T>(run: () => T): T => inside.run(undefined, run);
  * ```
  */
 export class SingleFlight<T> {
-  readonly #flights = new Map<string, Flight<T>>();
+  readonly #flights = new TransientMap<string, Flight<T>>();
 
   /** Flights in the air. */
   get size(): number {
@@ -152,7 +154,7 @@ export class SingleFlight<T> {
 
   #end(key: string, flight: Flight<T>): void {
     // An abandoned flight may end when another one has long taken its key.
-    if (this.#flights.get(key) === flight) this.#flights.delete(key);
+    if (this.#flights.get(key) === flight) this.#flights.take(key);
   }
 }
 

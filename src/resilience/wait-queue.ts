@@ -139,6 +139,9 @@ export class Waiter {
     if (this.next === undefined) queue.tail = this.#previous;
     else this.next.#previous = this.#previous;
     queue.length -= 1;
+    // Who has left and grown old must not keep alive who came later (`transient.ts`).
+    this.next = undefined;
+    this.#previous = undefined;
     return true;
   }
 }

@@ -3,9 +3,11 @@
  * The connections of an HTTP door: how many there may be, and what one hears that breaks the
  * rules of HTTP itself.
  */
+
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../resilience/clock.ts';
+import { TransientSet } from '../../resilience/transient.ts';
 import { CODE, errorResponse } from '../jsonrpc.ts';
 import { COMMON_HEADERS } from './http-answer.ts';
 
@@ -26,7 +28,7 @@ export class Connections {
   readonly #max: number;
   readonly #open = new Set<Duplex>();
   readonly #excess = new WeakSet<Duplex>();
-  readonly #responses = new Map<ServerResponse, Duplex>();
+  readonly #responses = new TransientSet<{ readonly res: ServerResponse; readonly of: Duplex }>();
   #onFlushed: () => void = () => {};
 
   constructor(max: number) {
@@ -45,9 +47,9 @@ export class Connections {
 
   /** A response on that connection has begun. */
   began(socket: Duplex, res: ServerResponse): void {
-    this.#responses.set(res, socket);
+    const place = this.#responses.add({ res, of: socket });
     res.once('close', () => {
-      this.#responses.delete(res);
+      this.#responses.leave(place);
       if (this.#responses.size === 0) this.#onFlushed();
     });
   }
@@ -74,7 +76,7 @@ export class Connections {
    * place for another one, and it just ends.
    */
   answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
-    const begun = [...this.#responses].some(([res, of]) => of === socket && res.headersSent);
+    const begun = this.#responses.values().some(({ res, of }) => of === socket && res.headersSent);
     if (error.code === 'ECONNRESET' || !socket.writable || begun) {
       socket.destroy();
       return;

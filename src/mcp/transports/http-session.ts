@@ -2,6 +2,7 @@
  * @module
  * The SDK's `Transport` of one session of the HTTP door, or, without sessions, of one POST.
  */
+
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type {
   Transport,
@@ -9,6 +10,7 @@ import type {
 } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { JSONRPCMessage, RequestId } from '@modelcontextprotocol/sdk/types.js';
 import type { Timer } from '../../resilience/clock.ts';
+import { TransientMap } from '../../resilience/transient.ts';
 import type { ServedExtra } from '../instrument.ts';
 import { CODE, cancellation, cancelledId, isRequest, isResponse } from '../jsonrpc.ts';
 import type { Refusal } from './http-answer.ts';
@@ -59,7 +61,7 @@ export class SessionTransport implements Transport {
   /** Version that `initialize` agreed on. */
   protocolVersion: string | undefined;
   readonly #options: SessionOptions;
-  readonly #exchanges = new Map<RequestId, PostExchange>();
+  readonly #exchanges = new TransientMap<RequestId, PostExchange>();
   #stream: SseStream | undefined;
   /** Runs while the client has lost its stream and given no sign of life since. */
   #return: Timer | undefined;
@@ -182,9 +184,7 @@ export class SessionTransport implements Transport {
   }
 
   #take(id: RequestId): PostExchange | undefined {
-    const exchange = this.#exchanges.get(id);
-    this.#exchanges.delete(id);
-    return exchange;
+    return this.#exchanges.take(id);
   }
 
   #abandon(
@@ -192,7 +192,7 @@ export class SessionTransport implements Transport {
     unanswered: readonly RequestId[],
     exchange: PostExchange,
   ): void {
-    for (const id of ids) if (this.#exchanges.get(id) === exchange) this.#exchanges.delete(id);
+    for (const id of ids) if (this.#exchanges.get(id) === exchange) this.#exchanges.take(id);
     const reason = this.#closed ? 'the session ended' : 'the client disconnected';
     for (const id of unanswered) this.onmessage?.(cancellation(id, reason));
     if (this.#exchanges.size === 0) this.#options.onIdle?.();
