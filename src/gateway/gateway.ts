@@ -78,6 +78,8 @@ class UnreachableError extends Error {
  */
 const HTTP_DEFAULTS: HttpSettings = {
   rateLimit: false,
+  // A client on `fetch` opens some for each call that waits, and each of many has its stream.
+  maxConnections: 1_000,
   maxBodyBytes: 64 * 1024 * 1024,
   maxSessions: 100,
 };

@@ -230,6 +230,13 @@ describe('sessions', () => {
     expect(gateway.served.stats?.().sessions).toBe(1);
   });
 
+  test('regression: one busy client on fetch gets every answer, however many calls it makes at a time', async () => {
+    const gateway = await openGateway({ alpha: stdioUpstream() });
+    const { call } = await gateway.connect();
+    const answers = await Promise.all(Array.from({ length: 150 }, () => call('slow', { ms: 200 })));
+    expect(answers.filter(({ isError }) => isError)).toEqual([]);
+  });
+
   verifies('gateway.shared', async () => {
     const upstream = await startHttpUpstream();
     onTestFinished(() => upstream.close());
