@@ -63,6 +63,7 @@ test('the page shows both worlds of every promise, and what was not measured as 
         machine: { cpu: 'c', cores: 2, node: '24', v8: '13', loadBefore: 0, loadAfter: 0 },
         versions: {},
         rounds: 3,
+        turns: 1,
         milliseconds: 1,
         rows,
         verdicts: judge(rows),

@@ -10,6 +10,12 @@ import { coresBusy, cost, number, type Row, rate, ratio, rowsAt } from './rows.t
 import { ARRANGEMENTS, DIRECT } from './subjects.ts';
 import { WORLDS } from './worlds.ts';
 
+/** What a run of this benchmark brought. */
+export interface GatewayResults extends Results<Row, Verdict> {
+  /** Of each subject under each load, in each round. */
+  readonly turns: number;
+}
+
 const other = ({ world, met, figures }: Finding): string =>
   `${world}: ${met ? 'kept' : 'not kept'}, ${figures}`;
 
@@ -32,6 +38,9 @@ const promises = (verdicts: readonly Verdict[]): string[] => [
   }),
 ];
 
+const quantile = (values: readonly number[], share: number): number =>
+  values.toSorted((a, b) => a - b)[Math.round((values.length - 1) * share)] ?? Number.NaN;
+
 const tableOf = (rows: readonly Row[]): string[] => {
   const direct = rows.find(({ subject }) => subject === DIRECT);
   const latency = (row: Row) => median(row.samples.map(({ p50 }) => p50));
@@ -46,7 +55,7 @@ const tableOf = (rows: readonly Row[]): string[] => {
         row.subject,
         number(rate(row)),
         isDirect ? '' : `${(ratio(row, direct) * 100).toFixed(0)} %`,
-        `${number(Math.min(...rates))} to ${number(Math.max(...rates))}`,
+        `${number(quantile(rates, 0.25))} to ${number(quantile(rates, 0.75))}`,
         number(latency(row)),
         isDirect ? '' : number(latency(row) - latency(direct)),
         number(median(row.samples.map(({ p99 }) => p99))),
@@ -73,12 +82,8 @@ const tables = (rows: readonly Row[]): string[] =>
   });
 
 /** The page. */
-export const render = (
-  results: Results<Row, Verdict>,
-  { calls, ms }: WarmUp,
-  notes: string,
-): string => {
-  const { rounds, milliseconds, rows, verdicts } = results;
+export const render = (results: GatewayResults, { calls, ms }: WarmUp, notes: string): string => {
+  const { rounds, turns, milliseconds, rows, verdicts } = results;
   return `${[
     '# Benchmarks of the gateway',
     '',
@@ -94,15 +99,15 @@ export const render = (
     '',
     '## How it was measured',
     '',
-    `Everything is measured in two worlds, in one run. ${WORLDS.map(({ name, about }) => `**${name}** has ${about}`).join('. ')}. Between client and server stands nothing (\`direct\`) or a proxy in a process of its own; an arrangement is named by the transport of the server, then that of the client, and \`direct\` speaks to the server by the server's. In each of ${rounds} rounds the subjects of an arrangement take turns, every second round in reverse order. Client, proxy and (on stdio) server are started anew for each subject and round, run for ${calls} calls, but no longer than ${ms / 1_000} s, at 16 at a time until their code is compiled (a proxy runs for days), and then meet every load for ${milliseconds} ms after a quarter of that to settle. A client has one session, in one process. All of them share the cores of the machine. Figures are medians over the rounds, shares and ratios medians of those within each round, the spread the lowest and the highest round. Processor time is that of each process, in microseconds per call, as Linux tells it; it is the figure that other work on the machine disturbs least. Cores busy is that of all three together.`,
+    `Everything is measured in two worlds, in one run. ${WORLDS.map(({ name, about }) => `**${name}** has ${about}`).join('. ')}. Between client and server stands nothing (\`direct\`) or a proxy in a process of its own; an arrangement is named by the transport of the server, then that of the client, and \`direct\` speaks to the server by the server's. In each of ${rounds} rounds all subjects of an arrangement are started anew, each with a client and a server of its own, and run for ${calls} calls, but no longer than ${ms / 1_000} s, at 16 at a time until their code is compiled (a proxy runs for days). Then they take ${turns} turns of ${milliseconds} ms under every load, after a quarter of that to settle, while the others rest; every second turn goes in reverse order. What slows the machine down for seconds so meets all of them alike. A client has one session, in one process. All of them share the cores of the machine. Figures are medians over all turns, shares and ratios medians of those within each turn, the spread is where the middle half of the turns lies. Processor time is that of each process, in microseconds per call, as Linux tells it; it is the figure that other work on the machine disturbs least. Cores busy is that of all three together.`,
     '',
     'Client and server of the lean world are some hundred lines each, by hand: `client-lean.ts` and `wire-http.ts` on bare sockets, `servers/lean.ts` on `node:http`. The server answers a POST with an SSE stream of one event, which servers on the SDK do too and the clients of all these proxies take, so that in both worlds a proxy has the same to read; it has no stream for GET (405).',
     '',
-    'mcp-proxy only wraps stdio servers on the command line; in front of an HTTP server its library is used, as its command uses it. FastMCP is a framework: its proxy is what its users write, tools that call those of an SDK client. supergateway keeps sessions (`--stateful`); without, it would start a child for each call. Ours runs from source, with its defaults (deadlines, a breaker, a bulkhead, metrics in the process), without the rate limit of its HTTP door: none of the others has one.',
+    'mcp-proxy only wraps stdio servers on the command line; in front of an HTTP server its library is used, as its command uses it. FastMCP is a framework: its proxy is what its users write, tools that call those of an SDK client. supergateway keeps sessions (`--stateful`); without, it would start a child for each call. Ours runs from source, with its defaults (deadlines, a breaker, a bulkhead, metrics in the process).',
     '',
     '## All figures',
     '',
     ...tables(rows),
-    'To repeat it: `npm ci && npm run bench:gateway`, a quarter of an hour. After `--`, `--world=ordinary|lean`, `--arrangement=REGEX` and `--subjects=REGEX` measure what matches, `--answers=json` has the lean server answer in JSON, `--quick` is one short round, `--rounds=N` and `--ms=N` set how many and how long; what is less than all of it writes nothing, unless `--out=FOLDER` says where. `--peers=FOLDER` keeps the installed peers there for the next run.',
+    'To repeat it: `npm ci && npm run bench:gateway`, some 25 minutes. After `--`, `--world=ordinary|lean`, `--arrangement=REGEX` and `--subjects=REGEX` measure what matches, `--answers=json` has the lean server answer in JSON, `--quick` is one short round, `--rounds=N`, `--turns=N` and `--ms=N` set how many and how long; what is less than all of it writes nothing, unless `--out=FOLDER` says where. `--peers=FOLDER` keeps the installed peers there for the next run.',
   ].join('\n')}\n`;
 };

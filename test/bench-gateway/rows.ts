@@ -13,7 +13,7 @@ export interface Place {
   readonly load: string;
 }
 
-/** All rounds of one subject under one load. */
+/** All turns of one subject under one load. */
 export interface Row extends Place {
   readonly subject: string;
   readonly samples: readonly Sample[];
@@ -26,12 +26,10 @@ export const rowsAt = (rows: readonly Row[], { world, arrangement, load }: Place
 /** Calls per second. */
 export const rate = (row: Row): number => median(row.samples.map(({ perSecond }) => perSecond));
 
-/** Median over the rounds of the ratio within each: what slowed a round down slowed down both. */
+/** Median over the turns of the ratio within each: what slowed a turn down slowed down both. */
 export const ratio = (a: Row, b: Row): number =>
   median(
-    a.samples.map(
-      ({ perSecond }, round) => perSecond / (b.samples[round]?.perSecond ?? Number.NaN),
-    ),
+    a.samples.map(({ perSecond }, turn) => perSecond / (b.samples[turn]?.perSecond ?? Number.NaN)),
   );
 
 /** Microseconds of processor time per call; undefined where they are not known. */

@@ -9,19 +9,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { VERSION } from '../../src/version.ts';
-import { loadNow, type Results, surroundings } from '../bench/results.ts';
-import { fallsShort, judge, type Verdict } from './judge.ts';
-import type { Sample, WarmUp } from './load.ts';
+import { loadNow, surroundings } from '../bench/results.ts';
+import { fallsShort, judge } from './judge.ts';
+import type { Processes, Sample, WarmUp } from './load.ts';
 import { installPeers } from './peers.ts';
 import { startProcess, type Words } from './process.ts';
-import { render } from './report.ts';
-import { cost, number, type Row, rate } from './rows.ts';
-import { startClient } from './start-client.ts';
+import { type GatewayResults, render } from './report.ts';
+import { cost, number, type Place, type Row, rate } from './rows.ts';
+import { type Client, startClient } from './start-client.ts';
 import {
   type Arrangement,
   DIRECT,
   PEERS,
-  type Site,
   type Subject,
   startSubject,
   subjectsOf,
@@ -38,6 +37,7 @@ const { values: flags } = parseArgs({
     arrangement: { type: 'string' },
     subjects: { type: 'string' },
     rounds: { type: 'string' },
+    turns: { type: 'string' },
     ms: { type: 'string' },
     answers: { type: 'string' },
     peers: { type: 'string' },
@@ -45,11 +45,16 @@ const { values: flags } = parseArgs({
   },
 });
 /** Figures of less are noise beyond the first digit, and are not written down. */
-const ENOUGH = { rounds: 3, milliseconds: 1_000 };
-const milliseconds = Number(flags.ms ?? (flags.quick ? 800 : ENOUGH.milliseconds));
+const ENOUGH = { rounds: 2, turns: 8, milliseconds: 500 };
+const milliseconds = Number(flags.ms ?? ENOUGH.milliseconds);
 const warmUp: WarmUp = flags.quick ? { calls: 1_000, ms: 2_000 } : { calls: 15_000, ms: 12_000 };
 const rounds = Number(flags.rounds ?? (flags.quick ? 1 : ENOUGH.rounds));
-const isShort = flags.quick || rounds < ENOUGH.rounds || milliseconds < ENOUGH.milliseconds;
+/** Of each subject, under each load, in each round. */
+const turns = Number(flags.turns ?? (flags.quick ? 1 : ENOUGH.turns));
+const isShort =
+  flags.quick ||
+  rounds * turns < ENOUGH.rounds * ENOUGH.turns ||
+  milliseconds < ENOUGH.milliseconds;
 const filters = [flags.world, flags.arrangement, flags.subjects, flags.answers];
 const isPart = filters.some((flag) => flag !== undefined);
 const chosen = <T extends { readonly name: string }>(all: readonly T[], pattern = ''): T[] =>
@@ -57,54 +62,88 @@ const chosen = <T extends { readonly name: string }>(all: readonly T[], pattern 
 
 const scratch = mkdtempSync(join(tmpdir(), 'mcp-resilience-bench-'));
 const peers = flags.peers ?? join(scratch, 'peers');
-const pidFile = join(scratch, 'pids');
 const rows = new Map<string, Row & { readonly samples: Sample[] }>();
 
-const measureSubject = async (
+const keep = (place: Place, { name: subject }: Subject, sample: Sample): void => {
+  const row = { ...place, subject };
+  const key = JSON.stringify(row);
+  const kept = rows.get(key) ?? { ...row, samples: [] };
+  kept.samples.push(sample);
+  rows.set(key, kept);
+};
+
+/** A subject with its client, warm, and what stops both. */
+interface Ready {
+  readonly subject: Subject;
+  readonly client: Client;
+  readonly processes: Processes;
+}
+
+/** Starts one subject with a server and a client of its own; `later` gets what ends each. */
+const prepare = async (
   world: World,
   arrangement: Arrangement,
   subject: Subject,
-  site: Site,
-  serverPid: number | undefined,
+  later: (stop: () => Promise<void>) => void,
+): Promise<Ready> => {
+  const pidFile = join(mkdtempSync(join(scratch, 'pids-')), 'pids');
+  const asJson = flags.answers === 'json' && world.name === 'lean' ? ['--json'] : [];
+  const server: Words = [process.execPath, join(here, 'servers', `${world.name}.ts`), ...asJson];
+  const words: Words = [...server, `--pid-file=${pidFile}`];
+  const serves = arrangement.upstream === 'http';
+  const served = serves ? await startProcess([...server, '--http'], process.env) : undefined;
+  if (served !== undefined) later(served.stop);
+  const running = await startSubject(subject, arrangement, {
+    url: served?.url ?? '',
+    words,
+    peers,
+  });
+  later(running.stop);
+  const client = await startClient(world, running.address);
+  later(client.close);
+  await client.warmUp(world.loads, warmUp);
+  const proxy = running.pid ?? (subject.name === DIRECT ? undefined : client.pid);
+  const children = (): number[] =>
+    readFileSync(pidFile, 'utf8').split('\n').filter(Boolean).map(Number);
+  const servers = served === undefined ? children() : [served.pid];
+  return { subject, client, processes: { proxy, servers } };
+};
+
+/**
+ * All subjects of an arrangement run side by side and take short turns: what slows the machine
+ * down for seconds meets all of them, and a ratio compares neighbours in time.
+ */
+const measureArrangement = async (
+  world: World,
+  arrangement: Arrangement,
+  round: number,
 ): Promise<void> => {
-  writeFileSync(pidFile, '');
-  const running = await startSubject(subject, arrangement, site);
+  const stops: (() => Promise<void>)[] = [];
   try {
-    const client = await startClient(world, running.address);
-    try {
-      const proxy = running.pid ?? (subject.name === DIRECT ? undefined : client.pid);
-      await client.warmUp(world.loads, warmUp);
-      const children = readFileSync(pidFile, 'utf8').split('\n').filter(Boolean).map(Number);
-      const servers = serverPid === undefined ? children : [serverPid];
-      for (const load of world.loads) {
-        const sample = await client.measure(load, milliseconds, { proxy, servers });
-        const place = { world: world.name, arrangement: arrangement.name, load: load.name };
-        const row = { ...place, subject: subject.name };
-        const key = JSON.stringify(row);
-        const kept = rows.get(key) ?? { ...row, samples: [] };
-        kept.samples.push(sample);
-        rows.set(key, kept);
+    const ready: Ready[] = [];
+    for (const subject of chosen(subjectsOf(arrangement), flags.subjects)) {
+      ready.push(await prepare(world, arrangement, subject, (stop) => stops.unshift(stop)));
+    }
+    for (const load of world.loads) {
+      for (let turn = 0; turn < turns; turn += 1) {
+        for (const each of (round + turn) % 2 === 0 ? ready : ready.toReversed()) {
+          const sample = await each.client.measure(load, milliseconds, each.processes);
+          keep(
+            { world: world.name, arrangement: arrangement.name, load: load.name },
+            each.subject,
+            sample,
+          );
+        }
       }
-    } finally {
-      await client.close();
     }
   } finally {
-    await running.stop();
+    for (const stop of stops) await stop();
   }
 };
 
 const measureWorld = async (world: World, round: number): Promise<void> => {
-  const asJson = flags.answers === 'json' && world.name === 'lean' ? ['--json'] : [];
-  const server: Words = [process.execPath, join(here, 'servers', `${world.name}.ts`), ...asJson];
-  const words: Words = [...server, `--pid-file=${pidFile}`];
   for (const arrangement of chosen(world.arrangements, flags.arrangement)) {
-    const subjects = chosen(subjectsOf(arrangement), flags.subjects);
-    for (const subject of round % 2 === 0 ? subjects : subjects.toReversed()) {
-      const serves = arrangement.upstream === 'http';
-      const served = serves ? await startProcess([...server, '--http'], process.env) : undefined;
-      const site = { url: served?.url ?? '', words, peers };
-      await measureSubject(world, arrangement, subject, site, served?.pid).finally(served?.stop);
-    }
+    await measureArrangement(world, arrangement, round);
   }
 };
 
@@ -142,10 +181,11 @@ for (const { promise, judgedIn, findings } of verdicts) {
 }
 
 if (flags.out !== undefined || !(isShort || isPart)) {
-  const results: Results<Row, Verdict> = {
+  const results: GatewayResults = {
     ...surroundings(loadBefore),
     versions: { 'mcp-resilience': VERSION, ...PEERS },
     rounds,
+    turns,
     milliseconds,
     rows: measured,
     verdicts,

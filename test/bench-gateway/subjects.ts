@@ -69,7 +69,7 @@ export const subjectsOf = ({ upstream, front }: Arrangement): readonly Subject[]
   const bare: Subject['words'] = (site, port) => own('bare.ts', site, ...at(port));
   const ours: Subject['words'] = (site, port) => {
     const door = front === 'http' ? ['--http', ...at(port)] : [];
-    return [node, CLI, 'wrap', '--config', join(here, 'ours.json'), ...door, ...target(site)];
+    return [node, CLI, 'wrap', ...door, ...target(site)];
   };
   const proxy: Subject['words'] = (site, port) => {
     if (toHttp) return own('mcp-proxy.ts', site, ...at(port));
