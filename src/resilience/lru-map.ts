@@ -9,7 +9,8 @@
 
 interface Entry<K, V> {
   readonly key: K;
-  value: V;
+  /** Undefined once it has gone. */
+  value: V | undefined;
   newer: Entry<K, V> | undefined;
   older: Entry<K, V> | undefined;
 }
@@ -40,7 +41,7 @@ export class LruMap<K, V> {
 
   /** The entry that goes next. */
   get oldest(): { readonly key: K; readonly value: V } | undefined {
-    return this.#oldest;
+    return this.#oldest as { readonly key: K; readonly value: V } | undefined;
   }
 
   /** The value of `key`, which becomes the most recently used. */
@@ -78,13 +79,15 @@ export class LruMap<K, V> {
     if (entry === undefined) return false;
     this.#entries.delete(key);
     this.#unlink(entry);
-    // Who has gone and grown old must not keep alive who came later (`transient.ts`).
+    // Tables of the Map that are dead may hold it, and it must keep nothing alive (`transient.ts`).
+    entry.value = undefined;
     entry.newer = undefined;
     entry.older = undefined;
     return true;
   }
 
   clear(): void {
+    for (const entry of this.#entries.values()) entry.value = undefined;
     this.#entries.clear();
     this.#newest = undefined;
     this.#oldest = undefined;
@@ -93,7 +96,7 @@ export class LruMap<K, V> {
   #evict(): void {
     for (let chance = 0; chance < CHANCES; chance += 1) {
       const entry = this.#oldest;
-      if (entry === undefined || this.#pinned?.(entry.value) !== true) break;
+      if (entry === undefined || this.#pinned?.(entry.value as V) !== true) break;
       this.#unlink(entry);
       this.#link(entry);
     }

@@ -86,7 +86,7 @@ export class Waiter {
     queue.tail = this;
     queue.length += 1;
 
-    signal?.addEventListener('abort', this, { once: true });
+    signal?.addEventListener('abort', this.#onAbort, { once: true });
     this.#arm(since);
   }
 
@@ -111,12 +111,12 @@ export class Waiter {
     return context.with(this.#context, () => this.asCall(run));
   }
 
-  /** The abort event of the signal. */
-  handleEvent(): void {
+  // A function: V8 frees no call in a minor collection that listens by an object with handleEvent.
+  readonly #onAbort = (): void => {
     if (!this.#leave()) return;
     this.#reject(this.#signal?.reason);
     this.#owner.cancelled(this);
-  }
+  };
 
   // Timers of the platform are cut to whole milliseconds and may fire a little early, and the
   // deadline may have moved meanwhile.
@@ -132,7 +132,7 @@ export class Waiter {
     if (!this.waiting) return false;
     this.waiting = false;
     this.#timer?.cancel();
-    this.#signal?.removeEventListener('abort', this);
+    this.#signal?.removeEventListener('abort', this.#onAbort);
     const queue = this.queue;
     if (this.#previous === undefined) queue.head = this.next;
     else this.#previous.next = this.next;

@@ -128,7 +128,6 @@ describe('Waiter', () => {
     const waiter = new Waiter(queue, owner, clock, 0, 10_000, { signal: abort.signal });
     waiter.grant();
     waiter.refuse(new Error('too late'));
-    waiter.handleEvent();
     abort.abort();
     await waiter.promise;
     expect(queue.length).toBe(0);

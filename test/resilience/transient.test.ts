@@ -1,35 +1,7 @@
-import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Place, TransientMap, TransientSet } from '../../src/resilience/transient.ts';
-
-setFlagsFromString('--expose-gc');
-const gc = runInNewContext('gc') as (options?: { type: 'minor' }) => void;
-const MEGABYTE = 1024 * 1024;
-
-const oldBytes = (): number =>
-  getHeapSpaceStatistics()
-    .filter(({ space_name: name }) => name === 'old_space')
-    .reduce((sum, { space_used_size: used }) => sum + used, 0);
-
-/**
- * How much of 32 MB that calls hold one after the other minor collections take for alive, once
- * the collection itself has grown old.
- */
-const promoted = (begin: (id: number, call: object) => () => void): number => {
-  const ends = [begin(-1, {})];
-  gc();
-  gc();
-  const before = oldBytes();
-  for (let id = 0; id < 1_024; id += 1) {
-    ends.push(begin(id, { held: new Array(4_096).fill(id) }));
-    if (ends.length > 16 || id === 0) ends.shift()?.();
-  }
-  gc({ type: 'minor' });
-  gc({ type: 'minor' });
-  return oldBytes() - before;
-};
+import { FEW, promoted } from '../fixtures/promoted.ts';
 
 describe('TransientMap', () => {
   test('does what a Map would do', () => {
@@ -72,13 +44,13 @@ describe('TransientMap', () => {
     ]);
   });
 
-  test('regression: minor collections free calls that have gone', () => {
+  test('regression: minor collections free calls that have gone', async () => {
     const map = new TransientMap<number, object>();
-    const bytes = promoted((id, call) => {
+    const bytes = await promoted((id, call) => {
       map.set(id, call);
       return () => map.take(id);
     });
-    expect(bytes).toBeLessThan(4 * MEGABYTE);
+    expect(bytes).toBeLessThan(FEW);
   });
 });
 
@@ -106,12 +78,12 @@ describe('TransientSet', () => {
     );
   });
 
-  test('regression: minor collections free calls that have gone', () => {
+  test('regression: minor collections free calls that have gone', async () => {
     const set = new TransientSet<object>();
-    const bytes = promoted((_, call) => {
+    const bytes = await promoted((_, call) => {
       const place = set.add(call);
       return () => set.leave(place);
     });
-    expect(bytes).toBeLessThan(4 * MEGABYTE);
+    expect(bytes).toBeLessThan(FEW);
   });
 });
