@@ -25,7 +25,11 @@ export default defineConfig({
           name: 'shared',
           isolate: false,
           include: ['test/resilience/**/*.test.ts', 'test/docs.test.ts'],
-          exclude: [TELEMETRY, 'test/resilience/pipeline-upstream.test.ts'],
+          exclude: [
+            TELEMETRY,
+            'test/resilience/pipeline-upstream.test.ts',
+            'test/resilience/minor-collections.test.ts',
+          ],
         },
       },
       {

@@ -147,6 +147,10 @@ const measureWorld = async (world: World, round: number): Promise<void> => {
   }
 };
 
+/** More than four digits of a figure are noise. */
+const digits = (_: string, value: unknown): unknown =>
+  typeof value === 'number' ? Number(value.toPrecision(4)) : value;
+
 const loadBefore = loadNow();
 const begun = performance.now();
 try {
@@ -194,7 +198,7 @@ if (flags.out !== undefined || !(isShort || isPart)) {
     (folders) => flags.out ?? join(...folders),
   );
   for (const folder of [data, page]) mkdirSync(folder, { recursive: true });
-  writeFileSync(join(data, 'results.json'), `${JSON.stringify(results, null, 2)}\n`);
+  writeFileSync(join(data, 'results.json'), `${JSON.stringify(results, digits, 1)}\n`);
   const notes = readFileSync(join(here, 'notes.md'), 'utf8');
   writeFileSync(join(page, 'benchmarks-gateway.md'), render(results, warmUp, notes));
 }

@@ -5,7 +5,6 @@ import { Deadline } from '../../src/resilience/deadline.ts';
 import { ResilienceError } from '../../src/resilience/failure.ts';
 import type { BulkheadSettings } from '../../src/resilience/policy.ts';
 import { flush, ManualClock } from '../fixtures/manual-clock.ts';
-import { FEW, promoted } from '../fixtures/promoted.ts';
 import { verifies } from '../fixtures/verifies.ts';
 
 const made: Bulkhead[] = [];
@@ -301,16 +300,5 @@ describe('execute', () => {
       wait().then(() => Promise.reject(new DOMException('slow', 'TimeoutError'))),
     );
     expect(bulkhead.stats().limit).toBeLessThan(5);
-  });
-
-  test('regression: minor collections free who has waited', async () => {
-    const bulkhead = new Bulkhead('search', { limit: 1, queue: 100 });
-    made.push(bulkhead);
-    const bytes = await promoted((_, call) => {
-      const signal = Object.assign(new AbortController().signal, call);
-      void bulkhead.acquire({ signal });
-      return () => bulkhead.release();
-    });
-    expect(bytes).toBeLessThan(FEW);
   });
 });
