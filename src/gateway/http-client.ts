@@ -6,7 +6,6 @@
  * (docs/benchmarks-gateway.md), through `fetch` much more again, and undici gives up on headers and
  * on a silent body after 300 s, which would end long calls and every quiet stream.
  */
-
 import type { Clock } from '../resilience/clock.ts';
 import { TransientSet } from '../resilience/transient.ts';
 import { VERSION } from '../version.ts';

@@ -2,7 +2,6 @@
  * @module
  * Requests of an upstream while they are being answered.
  */
-
 import type { RequestId } from '../mcp/jsonrpc.ts';
 import { TransientMap } from '../resilience/transient.ts';
 import { serverError } from './peer-error.ts';

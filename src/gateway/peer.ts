@@ -4,7 +4,6 @@
  * same ids of several clients never meet; cancellation, progress and trace context on the way
  * there; answers, notifications and questions of the upstream on the way back.
  */
-
 import { type Context, context, diag } from '@opentelemetry/api';
 import {
   CODE,

@@ -3,7 +3,6 @@
  * What upstreams ask the client of a session (sampling, elicitation, roots), and its answers on
  * their way back. Ids and progress tokens are ours, so that those of two upstreams never meet.
  */
-
 import { CODE, type JSONRPCMessage, JsonRpcError, type RequestId } from '../mcp/jsonrpc.ts';
 import { type Clock, sleep } from '../resilience/clock.ts';
 import { TransientMap } from '../resilience/transient.ts';
@@ -109,7 +108,7 @@ export class ClientRequests {
       this.#pending.set(id, { resolve, reject, onProgress, token });
     });
     const onAbort = (): void => {
-      this.#settle(id)?.reject(signal.reason);
+      this.#pending.take(id)?.reject(signal.reason);
       const reason = signal.reason instanceof Error ? signal.reason.message : 'cancelled';
       const cancelled = { requestId: id, reason };
       this.#send(
@@ -120,7 +119,7 @@ export class ClientRequests {
     signal.addEventListener('abort', onAbort, { once: true });
     this.#deliver(id, message, related, otherwise).catch((error: unknown) => {
       const text = error instanceof Error ? error.message : String(error);
-      this.#settle(id)?.reject(new JsonRpcError(CODE.internalError, text));
+      this.#pending.take(id)?.reject(new JsonRpcError(CODE.internalError, text));
     });
     try {
       return await answer;
@@ -132,7 +131,7 @@ export class ClientRequests {
   /** Takes an answer of the client; one that nobody waits for is ignored. */
   answered(message: JSONRPCMessage): void {
     if ('method' in message || message.id === undefined) return;
-    const pending = this.#settle(message.id);
+    const pending = this.#pending.take(message.id);
     if (!pending) return;
     if ('error' in message) {
       const { code, message: text, data } = message.error;
@@ -153,13 +152,8 @@ export class ClientRequests {
   end(): void {
     this.#ended = true;
     for (const id of this.#pending.keys()) {
-      this.#settle(id)?.reject(new JsonRpcError(CODE.internalError, NOT_CONNECTED));
+      this.#pending.take(id)?.reject(new JsonRpcError(CODE.internalError, NOT_CONNECTED));
     }
-  }
-
-  #settle(id: RequestId): Pending | undefined {
-    const pending = this.#pending.take(id);
-    return pending;
   }
 
   async #deliver(

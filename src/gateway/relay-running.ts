@@ -61,8 +61,7 @@ export class RunningRequests {
    * names, or the only one it works on. Of several nobody can tell (over stdio): undefined.
    */
   relatedTo(upstream: string, request: UpstreamRequest | undefined): RequestId | undefined {
-    const all = this.#asked.values();
-    const named = request && all.find((asked) => asked.request === request);
+    const named = request && this.#asked.values().find((asked) => asked.request === request);
     if (named) return named.id;
     const ids = this.#at(upstream);
     return ids.length === 1 ? ids[0] : undefined;

@@ -3,7 +3,6 @@
  * Sessions with one upstream, as the relay sees them: one for each client, or one connection for
  * all of them where the upstream is shared.
  */
-
 import { CODE, JsonRpcError } from '../mcp/jsonrpc.ts';
 import type { Timer } from '../resilience/clock.ts';
 import { TransientSet } from '../resilience/transient.ts';

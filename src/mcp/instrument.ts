@@ -3,7 +3,6 @@
  * Telemetry of everything we serve, at the transport: whatever server stands behind it, each
  * request gets a span, its durations are recorded, and its handler runs with the span active.
  */
-
 import type {
   Transport,
   TransportSendOptions,

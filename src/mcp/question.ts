@@ -3,7 +3,6 @@
  * Span and metrics of what a server asks its client (sampling, elicitation, roots), after the
  * OpenTelemetry MCP conventions: whoever asks is the CLIENT. Never its params, never the answer.
  */
-
 import type { TransportSendOptions } from '@modelcontextprotocol/sdk/shared/transport.js';
 import {
   type Attributes,

@@ -3,7 +3,6 @@
  * Identical calls at the same time become one (after Go's x/sync/singleflight), but each
  * caller keeps its own way out.
  */
-
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Clock } from './clock.ts';
 import { Deadline, LiveDeadline } from './deadline.ts';

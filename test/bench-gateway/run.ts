@@ -72,7 +72,7 @@ const keep = (place: Place, { name: subject }: Subject, sample: Sample): void =>
   rows.set(key, kept);
 };
 
-/** A subject with its client, warm, and what stops both. */
+/** A subject with its client, warm. */
 interface Ready {
   readonly subject: Subject;
   readonly client: Client;
@@ -103,9 +103,10 @@ const prepare = async (
   later(client.close);
   await client.warmUp(world.loads, warmUp);
   const proxy = running.pid ?? (subject.name === DIRECT ? undefined : client.pid);
-  const children = (): number[] =>
-    readFileSync(pidFile, 'utf8').split('\n').filter(Boolean).map(Number);
-  const servers = served === undefined ? children() : [served.pid];
+  const servers =
+    served === undefined
+      ? readFileSync(pidFile, 'utf8').split('\n').filter(Boolean).map(Number)
+      : [served.pid];
   return { subject, client, processes: { proxy, servers } };
 };
 
@@ -137,7 +138,8 @@ const measureArrangement = async (
       }
     }
   } finally {
-    for (const stop of stops) await stop();
+    // One that does not end must not keep the others alive.
+    for (const stop of stops) await stop().catch((error: unknown) => console.error(error));
   }
 };
 

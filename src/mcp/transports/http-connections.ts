@@ -3,7 +3,6 @@
  * The connections of an HTTP door: how many there may be, and what one hears that breaks the
  * rules of HTTP itself.
  */
-
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../resilience/clock.ts';

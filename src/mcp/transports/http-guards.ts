@@ -46,8 +46,6 @@ const countHosts = (raw: readonly string[]): number => {
 export class NameGuard {
   readonly #hosts: ReadonlySet<string>;
   readonly #origins: ReadonlySet<string>;
-  /** The `Host` header that was let in last, which nearly all requests have. */
-  #usual = '';
 
   /** `bound` is the host that the door listens on, without brackets. */
   constructor(bound: string, allowedHosts: readonly string[], allowedOrigins: readonly string[]) {
@@ -69,10 +67,7 @@ export class NameGuard {
   }
 
   #checkHost(req: IncomingMessage): Refusal | undefined {
-    const { host = '' } = req.headers;
-    const isOne = countHosts(req.rawHeaders) === 1;
-    if (isOne && host !== '' && host === this.#usual) return undefined;
-    const name = isOne ? hostName(host) : undefined;
+    const name = countHosts(req.rawHeaders) === 1 ? hostName(req.headers.host ?? '') : undefined;
     if (name === undefined) {
       return {
         status: 400,
@@ -80,10 +75,7 @@ export class NameGuard {
         message: 'Bad Request: send exactly one Host header, of the form name or name:port',
       };
     }
-    if (isLoopback(name) || this.#hosts.has(name)) {
-      this.#usual = host;
-      return undefined;
-    }
+    if (isLoopback(name) || this.#hosts.has(name)) return undefined;
     return {
       status: 403,
       message: `Forbidden: this server does not answer to the host "${name}"; if it should, add the name to allowedHosts`,

@@ -2,7 +2,6 @@
  * @module
  * The SDK's `Transport` of one session of the HTTP door, or, without sessions, of one POST.
  */
-
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type {
   Transport,
@@ -115,7 +114,7 @@ export class SessionTransport implements Transport {
     for (const message of messages) {
       this.onmessage?.(message, extra);
       const cancelled = cancelledId(message);
-      if (cancelled !== undefined) this.#take(cancelled)?.drop(cancelled);
+      if (cancelled !== undefined) this.#exchanges.take(cancelled)?.drop(cancelled);
     }
   }
 
@@ -134,7 +133,7 @@ export class SessionTransport implements Transport {
       if (message.id === undefined) return;
       if ('result' in message) this.#noteVersion(message.result.protocolVersion);
       // Gone: the client cancelled or left while the answer was on its way.
-      return this.#take(message.id)?.answer(message.id, message);
+      return this.#exchanges.take(message.id)?.answer(message.id, message);
     }
     const related = options?.relatedRequestId;
     const stream = related === undefined ? this.#stream : this.#exchanges.get(related);
@@ -181,10 +180,6 @@ export class SessionTransport implements Transport {
     if (this.protocolVersion === undefined && typeof version === 'string') {
       this.protocolVersion = version;
     }
-  }
-
-  #take(id: RequestId): PostExchange | undefined {
-    return this.#exchanges.take(id);
   }
 
   #abandon(

@@ -25,7 +25,6 @@ export class Sessions {
   readonly #limits: SessionLimits;
   // In order of last use, longest ago first.
   readonly #entries = new Map<string, Entry>();
-  #latest: Entry | undefined;
 
   constructor(limits: SessionLimits) {
     this.#limits = limits;
@@ -57,7 +56,6 @@ export class Sessions {
   add(id: string, session: SessionTransport): void {
     const entry: Entry = { session, lastUsed: this.#limits.clock.now(), timer: undefined };
     this.#entries.set(id, entry);
-    this.#latest = entry;
     this.#watch(entry, this.#limits.sessionIdleTimeout);
   }
 
@@ -66,20 +64,14 @@ export class Sessions {
     const entry = this.#entries.get(id);
     if (!entry) return undefined;
     entry.lastUsed = this.#limits.clock.now();
-    // A session that was the last one used still is: nothing moves at each of its calls.
-    if (entry !== this.#latest) {
-      this.#entries.delete(id);
-      this.#entries.set(id, entry);
-      this.#latest = entry;
-    }
+    this.#entries.delete(id);
+    this.#entries.set(id, entry);
     return entry.session;
   }
 
   /** Forgets a session that has ended. */
   delete(id: string): void {
-    const entry = this.#entries.get(id);
-    entry?.timer?.cancel();
-    if (entry === this.#latest) this.#latest = undefined;
+    this.#entries.get(id)?.timer?.cancel();
     this.#entries.delete(id);
   }
 
